@@ -1,0 +1,57 @@
+"""The engine's errors, split by who must act.
+
+HearthError
+├── BadInput                the caller: a field, its value, what was expected
+├── NotFound                the caller: no such record in this scope
+├── StaleGeneration         nobody: the user was erased while this was in flight
+├── LeaseLost               nobody: another worker took over
+└── Unavailable             the operator
+    ├── LogUnavailable        the event log can't take or give events
+    └── StoreUnavailable      a projection store can't be reached
+"""
+
+from __future__ import annotations
+
+
+class HearthError(Exception):
+    """Something in Hearth went wrong."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or (type(self).__doc__ or "").strip())
+
+
+class BadInput(HearthError):
+    """A value that can't be used."""
+
+    def __init__(self, field: str, value: object, expected: str) -> None:
+        shown = repr(value)
+        self.field, self.value, self.expected = field, value, expected
+        super().__init__(f"{field}: got {shown[:120]}{'…' if len(shown) > 120 else ''}, expected {expected}")
+
+
+class NotFound(HearthError):
+    """There is no such record in this scope."""
+
+
+class StaleGeneration(HearthError):
+    """The user's memory was erased after this work began, so its result is refused."""
+
+
+class LeaseLost(HearthError):
+    """Another worker holds this consumer's lease now."""
+
+
+class Unavailable(HearthError):
+    """A part of memory is not available."""
+
+
+class LogUnavailable(Unavailable):
+    """The event log can't be written or read."""
+
+
+class StoreUnavailable(Unavailable):
+    """A memory store can't be reached or refused the request."""
+
+    def __init__(self, part: str, cause: str) -> None:
+        self.part, self.cause = part, cause
+        super().__init__(f"{part} is not available: {cause}")

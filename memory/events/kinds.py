@@ -1,0 +1,132 @@
+"""The event kinds: what can happen and what the pipeline can decide, one payload record each.
+
+A payload's tag is its `kind` in the log, a stable string that is never an import path. To change a payload,
+raise its version in `VERSIONS` and add an upcaster to `events.codec`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TypeAlias
+
+import msgspec
+
+from hearth.memory.types import Memory, Page, PageState, Step, Usage, utc
+
+
+class StepCaptured(msgspec.Struct, frozen=True, kw_only=True, tag="step.captured", tag_field="kind"):
+    """A model call ended: complete, partial or failed. Written by the gateway before the reply's end."""
+
+    step: Step
+
+
+class ExchangeEnriched(msgspec.Struct, frozen=True, kw_only=True, tag="exchange.enriched", tag_field="kind"):
+    """What LiteLLM's log event adds later: the model that really answered, tokens and cost."""
+
+    exchange: str
+    model: str = ""
+    usage: Usage | None = None
+    cost: float | None = None
+    """US dollars."""
+
+
+class PageClosed(msgspec.Struct, frozen=True, kw_only=True, tag="page.closed", tag_field="kind"):
+    """The decider closed an exchange: here is its page. A second one of the same page id replaces the first."""
+
+    page: Page
+
+
+class PageMoved(msgspec.Struct, frozen=True, kw_only=True, tag="page.moved", tag_field="kind"):
+    """A page left or re-entered the branch that the client follows."""
+
+    page: str
+    state: PageState
+    reason: str
+
+
+class MemoryAdded(msgspec.Struct, frozen=True, kw_only=True, tag="memory.added", tag_field="kind"):
+    """A memory was added by hand, by import or by extraction."""
+
+    memory: Memory
+
+
+class MemoryChanged(msgspec.Struct, frozen=True, kw_only=True, tag="memory.changed", tag_field="kind"):
+    """A memory's new state, whole, and the names of the fields that differ."""
+
+    memory: Memory
+    changed: tuple[str, ...]
+
+
+class MemoryForgotten(msgspec.Struct, frozen=True, kw_only=True, tag="memory.forgotten", tag_field="kind"):
+    """One memory was removed. Its earlier payloads are redacted; this tombstone stays."""
+
+    memory: str
+    reason: str = "requested"
+
+
+class PageForgotten(msgspec.Struct, frozen=True, kw_only=True, tag="page.forgotten", tag_field="kind"):
+    """One exchange was removed. Its earlier payloads are redacted; this tombstone stays."""
+
+    page: str
+    reason: str = "requested"
+
+
+class UserErased(msgspec.Struct, frozen=True, kw_only=True, tag="user.erased", tag_field="kind"):
+    """All of a user was removed; events of an older generation than this one are refused from now on."""
+
+    generation: int
+
+
+Payload: TypeAlias = (
+    StepCaptured
+    | ExchangeEnriched
+    | PageClosed
+    | PageMoved
+    | MemoryAdded
+    | MemoryChanged
+    | MemoryForgotten
+    | PageForgotten
+    | UserErased
+)
+
+VERSIONS: dict[str, int] = {
+    "step.captured": 1,
+    "exchange.enriched": 1,
+    "page.closed": 1,
+    "page.moved": 1,
+    "memory.added": 1,
+    "memory.changed": 1,
+    "memory.forgotten": 1,
+    "page.forgotten": 1,
+    "user.erased": 1,
+}
+"""The version that this program writes, by kind."""
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the log."""
+
+    id: str
+    """UUID in hexadecimal; for a decision `uuid5(source event, kind, ordinal)`, so that a re-run is a no-op."""
+    tenant: str
+    user: str
+    agent: str = "default"
+    session: str = ""
+    generation: int
+    occurred_at: datetime
+    """When it happened, by the gateway's clock at request start; clamped by the log to recorded_at + 2 s."""
+    parent: str | None = None
+    """The exchange or event that caused it; order and validity follow this, never `seq`."""
+    payload: Payload
+    seq: int = 0
+    """Position in the log, a cursor and nothing else; 0 until appended."""
+    recorded_at: datetime | None = None
+    """When the log's database took it; None until appended."""
+
+    def __post_init__(self) -> None:
+        utc(self.occurred_at)
+
+    @property
+    def kind(self) -> str:
+        """The payload's stable name, such as `step.captured`."""
+        return str(self.payload.__struct_config__.tag)

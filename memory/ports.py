@@ -1,0 +1,350 @@
+"""The ports: what the engine asks of its stores, embedder, extractor and clock, in domain verbs.
+
+Every port has a contract test suite in tests/ that each implementation passes. Adapters translate their
+library's errors into `hearth.memory.errors`. All coroutines may be cancelled between calls without harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+import msgspec
+
+from hearth.memory.events.kinds import Event
+from hearth.memory.types import (
+    Exchange,
+    Memory,
+    Page,
+    PlacedBlock,
+    Record,
+    RetryHit,
+    Scope,
+    SearchResult,
+    SessionHit,
+    SessionInfo,
+    ShortTermView,
+    Tails,
+    Vector,
+)
+
+
+class Clock(Protocol):
+    """Where the time comes from; a test gives its own."""
+
+    def now(self) -> datetime:
+        """The current moment, aware, in UTC."""
+        ...
+
+
+class TokenCounter(Protocol):
+    """Counts tokens without any network."""
+
+    def count(self, text: str, model: str = "") -> int:
+        """Tokens of `text` for `model`; the nearest known tokenizer's where the model's own is unknown."""
+        ...
+
+
+class Embedder(Protocol):
+    """Turns texts into L2-normalised vectors of one dimension. Blocking; call it in a thread or a child."""
+
+    @property
+    def name(self) -> str:
+        """Stable name of model and version; part of the collection's name."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Length of every vector."""
+        ...
+
+    def embed_queries(self, texts: Sequence[str]) -> list[Vector]:
+        """One vector a text, in order. Empty input gives an empty list."""
+        ...
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """One vector a text, in order. Empty input gives an empty list."""
+        ...
+
+
+class CallState(msgspec.Struct, frozen=True, kw_only=True):
+    """All that the request path needs from the log, read in one round trip."""
+
+    generation: int
+    hit: SessionHit | None = None
+    """The session found by response id or by tail."""
+    retry: RetryHit | None = None
+    """An earlier capture of the same canonical request in the last ten minutes."""
+
+
+class EventLog(Protocol):
+    """The append-only truth, and the views folded from it inside the append's own transaction."""
+
+    async def append(self, events: Sequence[Event]) -> None:
+        """Make `events` durable, all or none; when this returns they survive what `durability` promises.
+
+        An event whose id the log already has is skipped. Raises StaleGeneration if one carries an older
+        generation than its user's, LogUnavailable if the log can't take it.
+        """
+        ...
+
+    async def read(
+        self,
+        *,
+        after: int = 0,
+        limit: int = 500,
+        kinds: Sequence[str] = (),
+        tenant: str | None = None,
+        user: str | None = None,
+        session: str | None = None,
+    ) -> list[Event]:
+        """Events with `seq > after` in log order. Redacted events are left out."""
+        ...
+
+    async def open_call(
+        self, scope: Scope, *, tails: Tails, retry_key: str, response_id: str, now: datetime
+    ) -> CallState:
+        """Generation, session and retry of a request: by `response_id`, else by the tail (last pair; two
+        pairs where that is ambiguous; user texts), within seven days. Ambiguous means the newest session of
+        the last 30 minutes, else none. `scope.session`, if set, restricts the look-up to that session.
+        """
+        ...
+
+    async def secret(self, tenant: str) -> bytes:
+        """The tenant's 32 random bytes that key every content-derived digest; made at first use, cached."""
+        ...
+
+    async def generation(self, tenant: str, user: str) -> int:
+        """The user's current generation; 1 for a user never erased."""
+        ...
+
+    async def memory(self, tenant: str, user: str, memory_id: str) -> Memory | None:
+        """One live memory, or None."""
+        ...
+
+    async def memories(
+        self, tenant: str, user: str, *, where: MemoryFilter, after: tuple[datetime, str] | None, limit: int
+    ) -> list[Memory]:
+        """Live memories, newest first, after the keyset position (created_at, id)."""
+        ...
+
+    async def count_memories(self, tenant: str, user: str, *, where: MemoryFilter) -> int:
+        """How many live memories match."""
+        ...
+
+    async def exchange(self, tenant: str, user: str, exchange_id: str) -> Exchange | None:
+        """One exchange, or None."""
+        ...
+
+    async def exchanges(
+        self, tenant: str, user: str, *, session: str | None, after: tuple[datetime, str] | None, limit: int
+    ) -> list[Exchange]:
+        """Exchanges, newest first, after the keyset position (started_at, id)."""
+        ...
+
+    async def sessions(
+        self, tenant: str, user: str, *, after: tuple[datetime, str] | None, limit: int
+    ) -> list[SessionInfo]:
+        """Sessions, newest first, after the keyset position (last_at, id)."""
+        ...
+
+    async def users(self, tenant: str, *, after: str, limit: int) -> list[str]:
+        """Users of the tenant that have any event, in order of name, after `after`."""
+        ...
+
+    async def pages(self, tenant: str, user: str, *, limit: int) -> list[Page]:
+        """The user's latest active pages, oldest first: what short-term memory is rebuilt from."""
+        ...
+
+    async def previous_page(self, page: Page) -> Page | None:
+        """The page that `page.previous` names, if it is still live."""
+        ...
+
+    async def record(self, tenant: str, user: str, record_id: str) -> Record | None:
+        """The live page or memory of that id, or None."""
+        ...
+
+
+class MemoryFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which memories a list or search means; all conditions hold together."""
+
+    types: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    """All of these."""
+    metadata: Mapping[str, str | int | float | bool | None] = {}
+    """Equal values for all of these keys."""
+    since: datetime | None = None
+    """`occurred_at` at or after."""
+    until: datetime | None = None
+    """`occurred_at` before."""
+    words: str = ""
+    """All of these words occur in the text, in any order, whatever their case."""
+    agent: str | None = None
+    session: str | None = None
+    include_superseded: bool = False
+
+
+class Lease(msgspec.Struct, frozen=True, kw_only=True):
+    """The right of one process to move one consumer's cursor."""
+
+    consumer: str
+    partition: int
+    owner: str
+    seq: int
+    epoch: int
+
+
+class ExchangeState(msgspec.Struct, frozen=True, kw_only=True):
+    """What the page decider knows of an exchange before it decides."""
+
+    steps: tuple[Event, ...]
+    """Its live `step.captured` events by `occurred_at`."""
+    page: Page | None
+    """Its page, if it was closed before."""
+    siblings: tuple[Page, ...]
+    """Pages of other exchanges with the same parent in the same session."""
+    ancestors: tuple[str, ...]
+    """Parents up to the session's start, nearest first."""
+    descendants: tuple[str, ...]
+    """Pages below the siblings, which leave and return with them."""
+
+
+class Consumers(Protocol):
+    """Cursors, leases and decisions of the worker's parts."""
+
+    @property
+    def partitions(self) -> int:
+        """How many independent cursors a consumer has (1 embedded, 16 on PostgreSQL)."""
+        ...
+
+    async def lease(self, consumer: str, partition: int, *, owner: str, seconds: float) -> Lease | None:
+        """Take or renew the lease; None while another owner holds it."""
+        ...
+
+    async def pending(self, lease: Lease, *, limit: int, kinds: Sequence[str]) -> list[Event]:
+        """The next events after the lease's cursor in its partition, of those kinds."""
+        ...
+
+    async def advance(self, lease: Lease, *, seq: int, decisions: Sequence[Event] = ()) -> Lease:
+        """In one transaction append `decisions` (idempotent by id; those of an erased generation are
+        dropped) and move the cursor to `seq`. Raises LeaseLost if the epoch is no longer the lease's.
+        """
+        ...
+
+    async def exchange_state(self, event: Event) -> ExchangeState:
+        """State for the exchange that the `step.captured` event belongs to."""
+        ...
+
+    async def idle_exchanges(self, *, before: datetime, limit: int) -> list[Event]:
+        """The last step of each open, unfailed exchange whose last step finished before that moment."""
+        ...
+
+    async def start_attempt(self, consumer: str, event: Event) -> int:
+        """Commit and return the number of starts of this event, this one included."""
+        ...
+
+    async def park(self, consumer: str, event: Event, error: str) -> None:
+        """Set a poisonous event aside; `parked` shows it, `retry` brings it back."""
+        ...
+
+    async def parked(self) -> list[tuple[str, Event, str]]:
+        """(consumer, event, error) of everything set aside."""
+        ...
+
+    async def retry(self, consumer: str, event_id: str) -> Event | None:
+        """Forget that the event was parked and return it for another attempt; None if it wasn't."""
+        ...
+
+    async def lag(self) -> dict[str, int]:
+        """Events not yet handled, by consumer."""
+        ...
+
+
+class ShortTerm(Protocol):
+    """The latest pages of a user, with their query vectors and blocks. A projection: rebuilt from the log."""
+
+    async def push(self, page: Page, *, vector: Vector | None, block: PlacedBlock | None) -> None:
+        """Add the page, or replace the one of its id. A page of an open exchange may be pushed for its block
+        alone: then its texts are empty and `latest` does not return it as a page.
+        """
+        ...
+
+    async def latest(self, scope: Scope, *, limit: int) -> ShortTermView:
+        """The user's latest pages over all sessions, and the blocks of `scope.session`."""
+        ...
+
+    async def settle(self, scope: Scope, pages: Sequence[str]) -> None:
+        """Those pages stand in long-term memory now: beyond capacity they may leave."""
+        ...
+
+    async def drop(self, scope: Scope, pages: Sequence[str]) -> None:
+        """Remove those pages at once (forgotten, or on a branch that was left)."""
+        ...
+
+    async def clear(self, tenant: str, user: str) -> None:
+        """Remove everything of the user, of all agents."""
+        ...
+
+
+class Indexed(msgspec.Struct, frozen=True, kw_only=True):
+    """A record as long-term memory stores it."""
+
+    record: Record
+    text: str
+    """What the `text` vector and the `lexical` terms are made of."""
+    context: str
+    """What the `context` vector is made of: the page before and this one; equal to `text` where none."""
+
+
+class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One hybrid query: dense by `text` and `context`, sparse by `lexical`, all filtered by owner."""
+
+    owners: tuple[str, ...]
+    """At least one; a store refuses a request without."""
+    text: str
+    """Embedded as a query, unless `vector` is given."""
+    vector: Vector | None = None
+    lexical: str = ""
+    """Text whose terms are looked up; empty means `text`."""
+    limit: int = 100
+    """Candidates of each kind of score."""
+    kinds: tuple[str, ...] = ()
+    """`page` or memory types; empty means all."""
+    deadline: float = 0.150
+    """Seconds from now; the embedding gets 60 % of it, then the lexical query goes alone."""
+
+
+class LongTerm(Protocol):
+    """The index of pages and memories by meaning and words. Blind to everything outside the owners asked for."""
+
+    async def search(self, request: SearchRequest) -> SearchResult:
+        """Candidates with each score of their own, unordered, inactive and expired records included.
+
+        Raises StoreUnavailable; a part that is late or broken is named in `missing` instead.
+        """
+        ...
+
+    async def upsert(self, records: Sequence[Indexed]) -> None:
+        """Add or replace by record id. Durable when it returns, unless `flush` is the store's own matter."""
+        ...
+
+    async def flush(self) -> None:
+        """Make every upsert and delete so far durable; a cursor is saved only after this."""
+        ...
+
+    async def get(self, owner: str, ids: Sequence[str]) -> list[Record]:
+        """Those of the ids that the owner has."""
+        ...
+
+    async def delete(self, owner: str, ids: Sequence[str]) -> None:
+        """Remove those of the ids that the owner has. Unknown ids are no error."""
+        ...
+
+    async def clear(self, tenant: str, user: str) -> None:
+        """Remove everything of the user, of all agents."""
+        ...
+
+    async def count(self, owner: str) -> int:
+        """How many records the owner has."""
+        ...

@@ -1,0 +1,374 @@
+"""The contract on a page: the records that every other module speaks in.
+
+All records are frozen and keyword-only; change one with `msgspec.structs.replace`.
+Every datetime is aware and in UTC; every id is a 32-digit hexadecimal UUID unless its field says otherwise.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Literal, TypeAlias
+from urllib.parse import quote
+
+import msgspec
+
+Vector: TypeAlias = list[float]
+"""A dense embedding, L2-normalised, of the dimension that the embedder states."""
+
+JsonScalar: TypeAlias = str | int | float | bool | None
+Metadata: TypeAlias = dict[str, JsonScalar]
+
+MemoryType = Literal["fact", "persona", "episode", "knowledge"]
+PageKind = Literal["dialogue", "carry-over"]
+PageState = Literal["active", "inactive"]
+Outcome = Literal["complete", "partial", "failed"]
+Role = Literal["user", "assistant"]
+
+
+def utc(moment: datetime) -> datetime:
+    """Return `moment` in UTC. Raises ValueError for a naive datetime."""
+    if moment.tzinfo is None:
+        raise ValueError(f"datetime {moment!r} has no time zone; every time in Hearth is aware")
+    return moment.astimezone(UTC)
+
+
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
+    """The address of every record: whose memory, in which tenant, by which agent, in which session."""
+
+    tenant: str
+    """Stable name of who owns the data; never derived from key material."""
+    user: str
+    """Whose memory."""
+    agent: str = "default"
+    """Which assistant speaks."""
+    session: str = ""
+    """Which conversation; empty where none is meant. Unique within (tenant, user)."""
+    isolated: bool = False
+    """True if this agent's memories of the user are not shared with the tenant's other agents."""
+
+    @property
+    def owner(self) -> str:
+        """The one key that stores filter by. Injective: quoting keeps `a/b` + `c` apart from `a` + `b/c`."""
+        parts = [self.tenant, self.user] + ([self.agent] if self.isolated else [])
+        return "/".join(quote(part, safe="") for part in parts)
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True, tag="page", tag_field="record"):
+    """One exchange as kept in memory, word for word."""
+
+    id: str
+    """Also the exchange's id."""
+    scope: Scope
+    generation: int
+    """The user's generation at capture; recall drops a record of an older one."""
+    user_text: str
+    reply_text: str
+    """Visible text of the assistant; empty where it gave none."""
+    user_name: str = ""
+    """Speaker's name where the source gives one (imports); empty for live traffic."""
+    reply_name: str = ""
+    occurred_at: datetime
+    previous: str | None = None
+    """The page before this one in its session and branch."""
+    kind: PageKind = "dialogue"
+    state: PageState = "active"
+    """Inactive: a branch that the client has left; out of recall and promotion."""
+    timezone: str = "UTC"
+    """IANA name of the user's zone when it was said."""
+    injected: tuple[str, ...] = ()
+    """Ids of the records that were recalled into this exchange."""
+
+    def __post_init__(self) -> None:
+        utc(self.occurred_at)
+
+
+class Memory(msgspec.Struct, frozen=True, kw_only=True, tag="memory", tag_field="record"):
+    """One long-term memory that is not a page: a fact, a persona trait, an episode or a piece of knowledge."""
+
+    id: str
+    scope: Scope
+    generation: int
+    type: MemoryType = "fact"
+    text: str
+    tags: tuple[str, ...] = ()
+    metadata: Metadata = {}
+    importance: float = 0.5
+    """0 to 1: how much it is worth keeping, apart from use."""
+    pinned: bool = False
+    occurred_at: datetime
+    """When it was said or happened."""
+    created_at: datetime
+    updated_at: datetime
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    """Set when a newer fact closed this one."""
+    successor: str | None = None
+    """The memory that superseded this one."""
+    expires_at: datetime | None = None
+    evidence: tuple[str, ...] = ()
+    """Ids of the events or pages it rests on."""
+    source: Literal["api", "import", "extraction"] = "api"
+
+    def __post_init__(self) -> None:
+        for moment in (self.occurred_at, self.created_at, self.updated_at):
+            utc(moment)
+
+
+Record: TypeAlias = Page | Memory
+"""What long-term memory holds and recall returns; tagged by `record` in its JSON form."""
+
+
+class ToolUse(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool call as captured: never its values, unless `capture.tools: full`."""
+
+    name: str
+    argument_keys: tuple[str, ...] = ()
+    argument_bytes: int = 0
+    result_bytes: int = 0
+    arguments: str | None = None
+    """Raw JSON, only with `capture.tools: full`."""
+    result: str | None = None
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """Tokens as the provider counted them."""
+
+    input: int = 0
+    output: int = 0
+    cached_input: int = 0
+    cache_write: int = 0
+    memory: int = 0
+    """Tokens of the block that Hearth put in, by its own count; part of `input`."""
+
+
+class PlacedBlock(msgspec.Struct, frozen=True, kw_only=True):
+    """The block of one exchange, byte for byte as it went into the prompt."""
+
+    exchange: str
+    text: str
+    tokens: int
+    at: datetime
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """One message of a transcript in canonical terms, whatever wire format it came in."""
+
+    role: Literal["user", "assistant", "system", "tool"]
+    """`tool` for a message that holds tool results only, whatever role the wire format gives it."""
+    text: str = ""
+    """Visible text: no reasoning, no tool JSON, no block of ours, no scaffolding; media left out."""
+    index: int = -1
+    """Place of the message in the request's own list; -1 where the request has one string."""
+    tools: tuple[ToolUse, ...] = ()
+    """Calls (assistant) or results (tool) that the message holds."""
+    scaffolding: bool = False
+    """True if the message is machine-written text only (system reminders, environment), though its role is user."""
+
+
+class Tails(msgspec.Struct, frozen=True, kw_only=True):
+    """Keyed digests of the end of a transcript, by which the next request finds its session.
+
+    Each is an HMAC with the tenant's secret over canonical text; empty where there is no such tail.
+    """
+
+    last_pair: str = ""
+    last_two_pairs: str = ""
+    user_texts: str = ""
+    chain: str = ""
+    """Digest of the whole transcript from its top; only tells branches apart."""
+
+    def __bool__(self) -> bool:
+        return bool(self.last_pair or self.last_two_pairs or self.user_texts)
+
+
+class SessionHit(msgspec.Struct, frozen=True, kw_only=True):
+    """The session that a transcript's tail belongs to."""
+
+    session: str
+    exchange: str
+    """The exchange whose reply ends that tail: the causal parent of what comes next."""
+
+
+class RetryHit(msgspec.Struct, frozen=True, kw_only=True):
+    """An earlier capture of the same canonical request."""
+
+    session: str
+    exchange: str
+    outcome: Outcome
+    at: datetime
+
+
+class Query(msgspec.Struct, frozen=True, kw_only=True):
+    """What recall looks for."""
+
+    text: str
+    """The new user content."""
+    before: str = ""
+    """The preceding turn, used where the new content is short or refers back."""
+    at: datetime
+    """The user's clock."""
+    timezone: str = "UTC"
+    present: tuple[str, ...] = ()
+    """Texts that the request already contains; nothing equal or inside them is recalled again."""
+    present_ids: frozenset[str] = frozenset()
+    """Page and memory ids that the request or the provider's chain already holds."""
+    kinds: frozenset[str] | None = None
+    """Restrict to these kinds (`page` or a MemoryType); None means all."""
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A record that a store proposed, with each query's own score (None: not among that query's best)."""
+
+    record: Record
+    text_score: float | None = None
+    """Cosine of the query with the record's text, -1 to 1."""
+    context_score: float | None = None
+    """Cosine of the query with the record's text and the page before it."""
+    lexical_score: float | None = None
+    """Sum of idf-weighted term matches, 0 upwards."""
+    coverage: float = 0.0
+    """Share of the query's idf mass whose terms the record holds, 0 to 1."""
+
+
+class SearchResult(msgspec.Struct, frozen=True, kw_only=True):
+    """One round trip to long-term memory."""
+
+    candidates: tuple[Candidate, ...] = ()
+    vector: Vector | None = None
+    """The query's embedding; None where the embedder was too late or absent."""
+    missing: tuple[str, ...] = ()
+    """Parts that gave nothing: `dense`, `lexical`."""
+
+
+class Scored(msgspec.Struct, frozen=True, kw_only=True):
+    """A candidate with its rank score, calibrated relevance and what became of it."""
+
+    record: Record
+    score: float
+    relevance: float
+    """Calibrated probability that the record helps to answer, 0 to 1."""
+    signals: dict[str, float]
+    """Every number that went into score and relevance, by name."""
+    verdict: Literal["in", "below floor", "already present", "duplicate", "over budget", "stale", "filtered"]
+    tokens: int = 0
+
+
+Status = Literal["ok", "off", "partial", "failed"]
+
+
+class Block(msgspec.Struct, frozen=True, kw_only=True):
+    """The rendered text that goes into the prompt; `text` is empty where nothing was worth recalling."""
+
+    text: str = ""
+    tokens: int = 0
+    items: tuple[str, ...] = ()
+    """Ids of the records it shows, in order."""
+
+
+class Recall(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcome of one recall: the block and why each candidate was in or out."""
+
+    trace: str
+    """Id for `GET /memory/v1/recalls/{id}`."""
+    scope: Scope
+    query: Query
+    block: Block
+    scored: tuple[Scored, ...] = ()
+    vector: Vector | None = None
+    status: Status = "ok"
+    reasons: tuple[str, ...] = ()
+    """Why the status is not `ok`, one short phrase each."""
+    milliseconds: float = 0.0
+    at: datetime
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One model call as captured when its reply is complete, failed, or the client hung up."""
+
+    exchange: str
+    user_text: str
+    """The exchange's user content, visible text only, secrets masked, blocks and scaffolding stripped."""
+    reply_text: str
+    """Visible text of this reply."""
+    outcome: Outcome
+    closes: bool
+    """True if the reply has no tool calls, so that the exchange becomes a page."""
+    kind: PageKind = "dialogue"
+    user_name: str = ""
+    reply_name: str = ""
+    timezone: str = "UTC"
+    tools: tuple[ToolUse, ...] = ()
+    injected: tuple[str, ...] = ()
+    block: PlacedBlock | None = None
+    trace: str = ""
+    tails: Tails = Tails()
+    """Tails of the transcript with this reply at its end."""
+    tails_before: Tails = Tails()
+    """Tails of the history that the request carried; its `chain` names the branch."""
+    retry_key: str = ""
+    alternatives: tuple[str, ...] = ()
+    """Texts of choices 1..n-1; they stay in the log only."""
+    response_id: str = ""
+    """The provider's id of the reply, for `previous_response_id`."""
+    route: str = ""
+    model: str = ""
+    started_at: datetime
+    finished_at: datetime
+    error: str = ""
+    usage: Usage | None = None
+    source: Literal["live", "import"] = "live"
+
+
+class ShortTermView(msgspec.Struct, frozen=True, kw_only=True):
+    """What short-term memory holds for a user, read in one round trip."""
+
+    pages: tuple[Page, ...] = ()
+    """The user's latest pages over all sessions, oldest first."""
+    vectors: dict[str, Vector] = {}
+    """Query vectors of those pages' user texts, by page id."""
+    blocks: tuple[PlacedBlock, ...] = ()
+    """Blocks of the current session's exchanges, oldest first."""
+
+
+class ImportedTurn(msgspec.Struct, frozen=True, kw_only=True):
+    """One dated line of a dialogue that was held elsewhere."""
+
+    role: Role
+    content: str
+    at: datetime
+    session: str = ""
+    name: str = ""
+    id: str = ""
+    """The source's own id of the turn; makes a second import a no-op."""
+
+
+class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+    """An exchange as the log knows it, for reading."""
+
+    id: str
+    scope: Scope
+    user_text: str
+    reply_text: str
+    outcome: Outcome
+    state: Literal["open", "closed", "inactive", "failed"]
+    started_at: datetime
+    finished_at: datetime
+    model: str = ""
+    route: str = ""
+    steps: int = 1
+    injected: tuple[str, ...] = ()
+    usage: Usage | None = None
+    trace: str = ""
+
+
+class SessionInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A session as the log knows it, for reading."""
+
+    id: str
+    scope: Scope
+    exchanges: int
+    started_at: datetime
+    last_at: datetime
+
+
+SEVEN_DAYS = timedelta(days=7)
