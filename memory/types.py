@@ -294,6 +294,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     closes: bool
     """True if the reply has no tool calls, so that the exchange becomes a page."""
     kind: PageKind = "dialogue"
+    isolated: bool = False
+    """The scope's `isolated` at capture; the page takes it over."""
     user_name: str = ""
     reply_name: str = ""
     timezone: str = "UTC"
@@ -328,6 +330,8 @@ class ShortTermView(msgspec.Struct, frozen=True, kw_only=True):
     """Query vectors of those pages' user texts, by page id."""
     blocks: tuple[PlacedBlock, ...] = ()
     """Blocks of the current session's exchanges, oldest first."""
+    lagging: bool = False
+    """True while pages that long-term memory does not have yet had to leave for the hard cap."""
 
 
 class ImportedTurn(msgspec.Struct, frozen=True, kw_only=True):
