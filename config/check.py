@@ -1,0 +1,165 @@
+"""Finds what is legal in a configuration but can't work or costs money, before the start."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hearth.config.litellm_document import AUTH, CALLBACK
+from hearth.config.problems import Problem
+from hearth.config.settings import Settings
+
+
+def check(settings: Settings, *, host: str = "127.0.0.1", workers: int = 1) -> list[Problem]:
+    """Every problem of settings that parsed, errors first; `host` and `workers` as they will be served."""
+    problems = [
+        *_keys(settings),
+        *_keyless(settings, host),
+        *_workers(workers),
+        *_models(settings),
+        *_injection_points(settings.litellm),
+        *_overwritten(settings),
+    ]
+    return sorted(problems, key=lambda problem: problem.level)
+
+
+def check_stock_plugin(litellm_config: Mapping[str, Any]) -> list[Problem]:
+    """Problems of the plugin inside a LiteLLM proxy that Hearth does not start itself.
+
+    There the log event is all that capture can read, and `turn_off_message_logging` empties it.
+    """
+    problems = list(_injection_points(litellm_config))
+    if _section(litellm_config, "litellm_settings").get("turn_off_message_logging"):
+        problems.insert(0, _redacted())
+    return problems
+
+
+def is_loopback(host: str) -> bool:
+    """True for `localhost` and the addresses of this machine alone; False for names and empty text."""
+    if host.lower().rstrip(".") == "localhost":
+        return True
+    try:
+        address = ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return (mapped or address).is_loopback
+
+
+def _keys(settings: Settings) -> Iterator[Problem]:
+    hearth = settings.hearth
+    if not (hearth.keys or hearth.keyless or hearth.virtual_keys):
+        yield Problem(
+            level="error",
+            where="hearth.keys",
+            message="no key is configured, so nobody could call",
+            remedy="add one (`hearth key new NAME`), or use LiteLLM's own with `virtual_keys: true`",
+        )
+    if hearth.keys and hearth.virtual_keys:
+        yield Problem(
+            level="error",
+            where="hearth.virtual_keys",
+            message="keys in the file replace LiteLLM's own keys, so those could not call",
+            remedy="keep either `keys` or `virtual_keys: true`",
+        )
+    for key in hearth.keys:
+        if key.key is not None:
+            yield Problem(
+                level="warning",
+                where=f"hearth.keys ({key.name})",
+                message="the key itself is configured, not its hash",
+                remedy="put the `hash:` that `hearth key new` prints, or take it from os.environ/NAME",
+            )
+
+
+def _keyless(settings: Settings, host: str) -> Iterator[Problem]:
+    if not settings.hearth.keyless:
+        return
+    if not is_loopback(host):
+        yield Problem(
+            level="error",
+            where="hearth.keyless",
+            message=f"anybody who reaches {host} could read and write all memories",
+            remedy="serve on 127.0.0.1, or configure `hearth.keys` and remove `keyless`",
+        )
+    if settings.hearth.keys:
+        yield Problem(
+            level="error",
+            where="hearth.keyless",
+            message="keys are configured, but `keyless` lets everybody in",
+            remedy="remove `keyless` or the keys",
+        )
+
+
+def _workers(workers: int) -> Iterator[Problem]:
+    if workers > 1:
+        yield Problem(
+            level="error",
+            where="workers",
+            message=f"{workers} gateway workers want the embedded stores, which have one owner",
+            remedy="serve with one worker",
+        )
+
+
+def _models(settings: Settings) -> Iterator[Problem]:
+    listed = settings.litellm.get("model_list")
+    models = [entry.get("model_name") for entry in listed or [] if isinstance(entry, dict)]
+    if not models:
+        yield Problem(
+            level="error",
+            where="model_list",
+            message="no model is configured",
+            remedy="add at least one model, as LiteLLM's documentation shows",
+        )
+        return
+    if any(isinstance(model, str) and "*" in model for model in models):
+        return
+    for key in settings.hearth.keys:
+        for model in key.models:
+            if model not in models and "*" not in model:
+                yield Problem(
+                    level="warning",
+                    where=f"hearth.keys ({key.name}).models",
+                    message=f"no model {model!r} is configured",
+                    remedy=f"name one of: {', '.join(sorted(str(name) for name in models))}",
+                )
+
+
+def _injection_points(litellm_config: Mapping[str, Any]) -> Iterator[Problem]:
+    """A cache mark on the last message takes in the block, which the next call lacks: never a cache hit."""
+    for entry in litellm_config.get("model_list") or []:
+        parameters = entry.get("litellm_params") if isinstance(entry, dict) else None
+        points = parameters.get("cache_control_injection_points") if isinstance(parameters, dict) else None
+        if any(isinstance(point, dict) and str(point.get("index")) == "-1" for point in points or []):
+            yield Problem(
+                level="warning",
+                where=f"model_list ({entry.get('model_name')}).litellm_params.cache_control_injection_points",
+                message="a cache mark on the last message is written anew, at a surcharge, in every call",
+                remedy="mark index -2, or the system message",
+            )
+
+
+def _overwritten(settings: Settings) -> Iterator[Problem]:
+    foreign = _section(settings.litellm, "general_settings").get("custom_auth")
+    if foreign not in (None, AUTH):
+        yield Problem(
+            level="error",
+            where="general_settings.custom_auth",
+            message=f"{foreign} would be replaced by Hearth's own authentication",
+            remedy=f"remove it, or run the plugin {CALLBACK} inside your own LiteLLM proxy",
+        )
+
+
+def _redacted() -> Problem:
+    return Problem(
+        level="error",
+        where="litellm_settings.turn_off_message_logging",
+        message="LiteLLM empties messages before the plugin sees them, so nothing could be remembered",
+        remedy="remove the setting, or run `hearth serve`, which captures at its own edge",
+    )
+
+
+def _section(config: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = config.get(name)
+    return found if isinstance(found, Mapping) else {}

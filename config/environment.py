@@ -1,0 +1,37 @@
+"""What LiteLLM must find in the process environment before it is imported."""
+
+from __future__ import annotations
+
+import importlib.util
+import secrets
+from collections.abc import MutableMapping
+from pathlib import Path
+
+from hearth.config.settings import Settings
+
+MASTER_KEY = "LITELLM_MASTER_KEY"
+
+
+def prepare_environment(environ: MutableMapping[str, str], settings: Settings | None = None) -> None:
+    """Set what keeps LiteLLM and tiktoken off the network, and a master key where there is none.
+
+    Values that the operator has set stay. LiteLLM refuses to start without a master key; where neither file
+    nor environment names one, a random one guards its administration routes until the process ends.
+    Call it before the first import of litellm.
+    """
+    environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    tables = bundled_token_tables()
+    if tables is not None:
+        environ.setdefault("TIKTOKEN_CACHE_DIR", str(tables))
+    general = settings.litellm.get("general_settings") or {} if settings is not None else {}
+    if not general.get("master_key") and not environ.get(MASTER_KEY):
+        environ[MASTER_KEY] = f"sk-{secrets.token_urlsafe(32)}"
+
+
+def bundled_token_tables() -> Path | None:
+    """The folder of tiktoken's tables inside LiteLLM, found without importing it; None if absent."""
+    spec = importlib.util.find_spec("litellm")
+    if spec is None or spec.origin is None:
+        return None
+    folder = Path(spec.origin).parent / "litellm_core_utils" / "tokenizers"
+    return folder if folder.is_dir() else None

@@ -1,0 +1,52 @@
+"""The document that LiteLLM is started with: the operator's sections and what Hearth adds."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hearth.config.settings import Settings
+
+AUTH = "hearth.gateway.auth.user_api_key_auth"
+CALLBACK = "hearth.gateway.plugin.instance"
+
+
+def own_keys(settings: Settings) -> bool:
+    """True if Hearth's key table authenticates, not LiteLLM's database."""
+    return settings.hearth.keyless or bool(settings.hearth.keys)
+
+
+def litellm_document(settings: Settings) -> dict[str, Any]:
+    """LiteLLM's sections with Hearth's callback and, where the keys are in the file, its authentication.
+
+    Both flags are needed with custom authentication, or LiteLLM ignores a key's `models` list.
+    """
+    document = copy.deepcopy(dict(settings.litellm))
+    general = document["general_settings"] = dict(document.get("general_settings") or {})
+    litellm = document["litellm_settings"] = dict(document.get("litellm_settings") or {})
+    if own_keys(settings):
+        general["custom_auth"] = AUTH
+        general["custom_auth_run_common_checks"] = True
+        litellm["enable_post_custom_auth_checks"] = True
+    litellm["callbacks"] = _with_callback(litellm.get("callbacks"))
+    return document
+
+
+def write_document(document: Mapping[str, Any], folder: Path) -> Path:
+    """Write the document as `litellm.yaml` into the folder, readable by its owner only; return the path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "litellm.yaml"
+    path.touch(mode=0o600)
+    path.chmod(0o600)
+    path.write_text(yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=True), encoding="utf-8")
+    return path
+
+
+def _with_callback(callbacks: Any) -> list[Any]:
+    """The operator's callbacks (one name or a list) and ours, once, first."""
+    named = [callbacks] if isinstance(callbacks, str) else list(callbacks or [])
+    return [CALLBACK, *(name for name in named if name != CALLBACK)]

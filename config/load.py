@@ -1,0 +1,210 @@
+"""The only reader of the configuration file and of environment variables: Settings come out."""
+
+from __future__ import annotations
+
+import difflib
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Union, get_args, get_origin
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from hearth.config.problems import Problem, SettingsError
+from hearth.config.settings import HearthSettings, Settings
+from hearth.config.yaml_lines import KeyPath, dotted, read_yaml
+
+SECTION = "hearth"
+PREFIX = "HEARTH_"
+CONFIG_VARIABLE = "HEARTH_CONFIG"
+"""Names the file, for the command line; the one HEARTH_ name that is no setting."""
+REFERENCE = "os.environ/"
+"""LiteLLM's way to name an environment variable in YAML."""
+QUICKSTART = Path(__file__).with_name("quickstart.yaml")
+"""The configuration of the keyless quickstart."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Origin:
+    """Where values came from, to say so in messages."""
+
+    source: str
+    lines: Mapping[KeyPath, int]
+    variables: dict[KeyPath, str] = field(default_factory=dict)
+
+    def where(self, path: KeyPath) -> str:
+        full = (SECTION, *path)
+        for end in range(len(path), 0, -1):
+            if path[:end] in self.variables:
+                return f"{dotted(full)} ({self.variables[path[:end]]})"
+            line = self.lines.get((SECTION, *path[:end]))
+            if line is not None:
+                return f"{dotted(full)} ({self.source}:{line})"
+        return f"{dotted(full)} ({self.source})"
+
+
+def load_settings(path: str | Path, environ: Mapping[str, str]) -> Settings:
+    """Read the file, apply `HEARTH_<SECTION>__<KEY>` from the environment, and check everything.
+
+    Values `os.environ/NAME` in the section `hearth:` are looked up; LiteLLM's sections stay as they are.
+    Raises SettingsError with every problem found.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"can't be read: {error}"
+        problem = Problem(level="error", where=str(path), message=message, remedy="name a readable YAML file")
+        raise SettingsError([problem]) from error
+    return parse_settings(text, environ, source=path.name)
+
+
+def parse_settings(text: str, environ: Mapping[str, str], *, source: str = "configuration") -> Settings:
+    """As `load_settings`, from text; `source` names it in messages. Raises SettingsError."""
+    document, lines = read_yaml(text, source)
+    section = document.pop(SECTION, None)
+    origin = _Origin(source=source, lines=lines)
+    problems = [] if section is not None else list(_misnamed(document, origin))
+    if section is not None and not isinstance(section, dict):
+        raise SettingsError(
+            [_error(f"{SECTION} ({source}:{lines[SECTION,]})", "is no mapping", "indent its keys")]
+        )
+    values, missing = _resolve(section or {}, (), environ, origin)
+    problems += missing
+    problems += _apply_environment(values, environ, origin)
+    try:
+        hearth = HearthSettings.model_validate(values)
+    except ValidationError as error:
+        problems += [_explain(detail, origin) for detail in error.errors(include_url=False)]
+    if problems:
+        raise SettingsError(problems)
+    return Settings(hearth=hearth, litellm=document, source=source)
+
+
+def _misnamed(document: Mapping[str, Any], origin: _Origin) -> Iterator[Problem]:
+    """LiteLLM ignores unknown sections, so a misspelt `hearth:` would silently be no configuration at all."""
+    for name in difflib.get_close_matches(SECTION, [str(key) for key in document], n=1, cutoff=0.7):
+        where = f"{name} ({origin.source}:{origin.lines.get((name,), 1)})"
+        yield _error(where, "is no known section", f"did you mean `{SECTION}`?")
+
+
+def _resolve(
+    value: Any, path: KeyPath, environ: Mapping[str, str], origin: _Origin
+) -> tuple[Any, list[Problem]]:
+    """The value with every `os.environ/NAME` in it looked up, and a problem for each name that is not set."""
+    if isinstance(value, dict):
+        pairs = {str(key): _resolve(item, (*path, str(key)), environ, origin) for key, item in value.items()}
+        return {key: item for key, (item, _) in pairs.items()}, [p for _, bad in pairs.values() for p in bad]
+    if isinstance(value, list):
+        items = [_resolve(item, (*path, index), environ, origin) for index, item in enumerate(value)]
+        return [item for item, _ in items], [p for _, bad in items for p in bad]
+    if isinstance(value, str) and value.startswith(REFERENCE):
+        name = value.removeprefix(REFERENCE)
+        if name in environ:
+            return environ[name], []
+        return value, [_error(origin.where(path), f"environment variable {name} is not set", f"set {name}")]
+    return value, []
+
+
+def _apply_environment(values: dict[str, Any], environ: Mapping[str, str], origin: _Origin) -> list[Problem]:
+    """Put each HEARTH_ variable's value in its place; return a problem for each name that is no setting."""
+    known = {PREFIX + "__".join(path).upper(): (path, kind) for path, kind in _scalars(HearthSettings, ())}
+    problems = []
+    for name in sorted(environ):
+        if not name.startswith(PREFIX) or name == CONFIG_VARIABLE:
+            continue
+        if name not in known:
+            problems.append(_error(name, "is no setting", _nearest(name, list(known))))
+            continue
+        path, kind = known[name]
+        try:
+            value = environ[name] if kind is str else yaml.safe_load(environ[name])
+        except yaml.YAMLError:
+            problems.append(_error(name, "can't be read as a YAML value", "quote it as YAML does"))
+            continue
+        origin.variables[path] = name
+        _put(values, path, value)
+    return problems
+
+
+def _scalars(model: type[BaseModel], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every setting that one environment variable can name, with its type."""
+    for name, info in model.model_fields.items():
+        inner = section_model(info.annotation)
+        if inner is not None:
+            yield from _scalars(inner, (*path, name))
+        else:
+            yield (*path, name), info.annotation
+
+
+def section_model(annotation: Any) -> type[BaseModel] | None:
+    """The model of a nested section; None for a value, a list or a mapping."""
+    return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
+
+
+def _put(values: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    for part in path[:-1]:
+        inner = values.get(part)
+        values[part] = inner = dict(inner) if isinstance(inner, dict) else {}
+        values = inner
+    values[path[-1]] = value
+
+
+def _explain(detail: ErrorDetails, origin: _Origin) -> Problem:
+    """One problem from one of pydantic's errors: the key path, the value, what was expected."""
+    path = detail["loc"]
+    model = _model_at(path)
+    if detail["type"] == "extra_forbidden":
+        names = list(_model_at(path[:-1]).model_fields) if path else []
+        return _error(origin.where(path), "unknown key", _nearest(str(path[-1]), names))
+    if detail["type"] == "missing":
+        return _error(origin.where(path), "is missing", f"add `{path[-1]}`: {_meaning(path)}")
+    expected = detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    expected = expected if expected.startswith("expected") or "`" in expected else f"expected {expected}"
+    whole = isinstance(detail["input"], dict | list) and model is not None
+    shown = "" if whole else f"got {_shown(path, detail['input'])}"
+    return _error(origin.where(path), shown or "does not fit together", expected)
+
+
+def _shown(path: KeyPath, value: object) -> str:
+    """The value for a message; never a secret."""
+    if path and path[-1] in ("key", "hash"):
+        return "a value that is not shown"
+    text = repr(value)
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+def _meaning(path: KeyPath) -> str:
+    info = _model_at(path[:-1]).model_fields.get(str(path[-1]))
+    return (info.description or "") if info else ""
+
+
+def _model_at(path: KeyPath) -> type[BaseModel]:
+    """The innermost model that the path goes through."""
+    model: type[BaseModel] = HearthSettings
+    for part in path:
+        info = model.model_fields.get(str(part))
+        inner = next(_models_in(info.annotation), None) if info else None
+        model = inner or model
+    return model
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    found = section_model(annotation)
+    if found is not None:
+        yield found
+    elif get_origin(annotation) in (tuple, dict, list, Union, types.UnionType):
+        for argument in get_args(annotation):
+            yield from _models_in(argument)
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"did you mean `{close[0]}`?" if close else f"known are: {', '.join(sorted(known))}"
+
+
+def _error(where: str, message: str, remedy: str) -> Problem:
+    return Problem(level="error", where=where, message=message, remedy=remedy)

@@ -1,0 +1,298 @@
+"""The settings of Hearth, the section `hearth:` of the YAML file, as frozen models with a meaning a field."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+from zoneinfo import ZoneInfo
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    Strict,
+    model_validator,
+)
+
+from hearth.config.switches import ModeName
+
+KEY_HASH = re.compile(r"sha256:[0-9a-f]{64}")
+HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+NAMESPACE = re.compile(r"[A-Za-z0-9_-]{1,64}")
+MAX_ID = 128
+"""Characters; longer ids are never a user, agent or session."""
+
+
+def _yaml_word(value: object) -> object:
+    """YAML 1.1 reads a bare on/off as a boolean; here they are words."""
+    return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
+
+
+def _header_name(value: str) -> str:
+    if not HEADER_NAME.fullmatch(value):
+        raise ValueError("expected the name of an HTTP header, such as X-OpenWebUI-User-Id")
+    return value.lower()
+
+
+def known_timezone(value: str) -> str:
+    """Return an IANA zone name as it is. Raises ValueError for any other text."""
+    try:
+        ZoneInfo(value)
+    except (KeyError, ValueError, OSError) as error:
+        raise ValueError("expected an IANA time zone, such as Europe/Zurich") from error
+    return value
+
+
+def stable_id(value: str) -> str:
+    """Return the id as it is. Raises ValueError if it is blank, over-long, padded or not printable."""
+    if not value.strip() or value != value.strip() or len(value) > MAX_ID or not value.isprintable():
+        raise ValueError(f"expected 1 to {MAX_ID} printable characters without blanks around them")
+    return value
+
+
+MemoryMode: TypeAlias = Annotated[ModeName, BeforeValidator(_yaml_word)]
+HeaderName: TypeAlias = Annotated[str, AfterValidator(_header_name)]
+TimeZone: TypeAlias = Annotated[str, AfterValidator(known_timezone)]
+Id: TypeAlias = Annotated[str, AfterValidator(stable_id)]
+Client: TypeAlias = Literal[
+    "claude-code", "codex", "open-webui", "librechat", "langchain", "vercel-ai", "aider", "llm"
+]
+Access: TypeAlias = Literal["read", "write", "admin"]
+Positive: TypeAlias = Annotated[int, Field(ge=1)]
+
+
+class Section(BaseModel):
+    """What all sections share: frozen, strict types, and an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
+
+
+class RecallSettings(Section):
+    """What happens before a call."""
+
+    deadline_ms: int = Field(
+        default=150, ge=10, le=10_000, description="Recall ends after so many milliseconds with what it has."
+    )
+    budget_tokens: int = Field(
+        default=1024, ge=0, le=100_000, description="Most tokens that a block may have."
+    )
+    budget_share: float = Field(
+        default=0.1,
+        gt=0,
+        le=0.5,
+        description="Most of the model's window that a block may have; the smaller of the two counts.",
+    )
+    budget_max: int = Field(
+        default=8192,
+        ge=0,
+        le=100_000,
+        description="Most tokens that a call may ask for with x-hearth-budget.",
+    )
+    floor: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="Least relevance (0 to 1) of what is recalled; empty means the embedder's own value.",
+    )
+
+
+class CaptureSettings(Section):
+    """What happens after a call."""
+
+    tools: Literal["names", "full"] = Field(
+        default="names",
+        description="What is kept of tool calls: `names` (and sizes), or `full` arguments and results.",
+    )
+    ack_ms: int = Field(
+        default=150,
+        ge=1,
+        le=10_000,
+        description="The log has so many milliseconds to confirm a capture; then it goes to the spool.",
+    )
+    spool_dir: Annotated[Path, Strict(False)] | None = Field(
+        default=None,
+        description="Where captures wait while the log can't take them; empty means `spool` in data_dir.",
+    )
+
+
+class ModelSettings(Section):
+    """Overrides for models whose name matches."""
+
+    memory: MemoryMode | None = Field(default=None, description="Default for calls to this model.")
+    memory_max: MemoryMode | None = Field(
+        default=None, description="The most that a call to this model can get."
+    )
+    budget_tokens: int | None = Field(
+        default=None, ge=0, le=100_000, description="Most tokens that a block may have."
+    )
+
+
+class KeySettings(Section):
+    """One gateway key."""
+
+    name: Id = Field(
+        description="Name of the key in logs, metrics and switches; stays when the key is rotated."
+    )
+    key: SecretStr | None = Field(
+        default=None, description="The key itself; better os.environ/NAME. Give this or `hash`."
+    )
+    hash: str | None = Field(
+        default=None, description="`sha256:<hex>` of the key, as `hearth key new` prints it."
+    )
+    tenant: Id = Field(description="Who owns the data: a stable name, such as a team's.")
+    user: Id | None = Field(
+        default=None, description="The person whose key it is. Give this or `users: named`."
+    )
+    users: Literal["named"] | None = Field(
+        default=None,
+        description="`named`: an app's key; each request names its end user. Give this or `user`.",
+    )
+    agent: Id = Field(default="default", description="Which assistant speaks where the request doesn't say.")
+    isolate_agents: bool = Field(
+        default=False, description="Whether each agent has memories of its own of every user."
+    )
+    user_namespace: str | None = Field(
+        default=None,
+        description="Put before this app's user ids (`crm` makes `crm:7`), so that two apps' don't mix.",
+    )
+    user_header: HeaderName | None = Field(
+        default=None, description="Header in which this app names its end user."
+    )
+    session_header: HeaderName | None = Field(
+        default=None, description="Header in which this app names the conversation."
+    )
+    timezone: TimeZone | None = Field(
+        default=None, description="Users' time zone where the request doesn't say."
+    )
+    models: Annotated[tuple[str, ...], Strict(False)] = Field(
+        default=(), description="Models that the key may call; empty means all."
+    )
+    rpm: Positive | None = Field(default=None, description="Most requests per minute.")
+    tpm: Positive | None = Field(default=None, description="Most tokens per minute.")
+    max_parallel: Positive | None = Field(default=None, description="Most requests at once.")
+    memory: MemoryMode | None = Field(default=None, description="Default for this key's calls.")
+    memory_max: MemoryMode | None = Field(
+        default=None,
+        description="The most that x-hearth-memory can ask for; empty means the same as `memory`.",
+    )
+    budget_tokens: int | None = Field(
+        default=None, ge=0, le=100_000, description="Most tokens that a block may have."
+    )
+    daily_memory_tokens: Positive | None = Field(
+        default=None, description="Block tokens a day; beyond them calls go on without recall."
+    )
+    scopes: Annotated[tuple[Access, ...], Strict(False)] = Field(
+        default=("read", "write"), description="What the key may do in the memory API: read, write, admin."
+    )
+
+    @model_validator(mode="after")
+    def _complete(self) -> KeySettings:
+        if (self.key is None) == (self.hash is None):
+            raise ValueError("expected exactly one of `key` and `hash`")
+        if (self.user is None) == (self.users is None):
+            raise ValueError(
+                "expected exactly one of `user: NAME` (a person's key) and `users: named` (an app's key)"
+            )
+        if self.hash is not None and not KEY_HASH.fullmatch(self.hash):
+            raise ValueError("expected `hash` as sha256: and 64 lower-case hexadecimal digits")
+        if self.key is not None and len(self.key.get_secret_value()) < 16:
+            raise ValueError("expected a `key` of at least 16 characters; `hearth key new` makes one")
+        self._check_app_fields()
+        return self
+
+    def _check_app_fields(self) -> None:
+        if self.user is not None and (self.user_namespace is not None or self.user_header is not None):
+            raise ValueError("`user_namespace` and `user_header` are for an app's key (`users: named`)")
+        if self.user_namespace is not None and not NAMESPACE.fullmatch(self.user_namespace):
+            raise ValueError("expected `user_namespace` of letters, digits, - and _, at most 64")
+
+
+class HearthSettings(Section):
+    """The section `hearth:`."""
+
+    data_dir: Annotated[Path, Strict(False)] = Field(
+        default=Path(".hearth"), description="Folder of the embedded stores: log, short-term memory, index."
+    )
+    durability: Literal["power", "process"] = Field(
+        default="power",
+        description="What a captured exchange survives: a power cut, or only a killed process (faster).",
+    )
+    embedder: Literal["fast", "quality"] = Field(
+        default="fast",
+        description="Offline embedding model; `quality` needs Linux on x86-64 and the extra `quality`.",
+    )
+    memory: MemoryMode = Field(
+        default="on",
+        description="Default for every call: on, read (recall only), write (capture only), off, "
+        "shadow (all but the block in the prompt).",
+    )
+    memory_max: MemoryMode | None = Field(
+        default=None,
+        description="The most that x-hearth-memory can ask for; empty means the same as `memory`.",
+    )
+    rollout: float = Field(
+        default=100.0,
+        ge=0,
+        le=100,
+        description="Percent of keys that have memory; the others' calls go through without.",
+    )
+    timezone: TimeZone = Field(
+        default="UTC", description="Users' time zone where neither request nor key says."
+    )
+    recall: RecallSettings = Field(default=RecallSettings(), description="Before the call.")
+    capture: CaptureSettings = Field(default=CaptureSettings(), description="After the call.")
+    models: dict[str, ModelSettings] = Field(
+        default={}, description="Overrides by model name; `*` stands for any text."
+    )
+    clients: Annotated[tuple[Client, ...], Strict(False)] = Field(
+        default=("claude-code", "codex", "open-webui", "librechat", "langchain", "vercel-ai", "aider", "llm"),
+        description="Client programs to recognise, by where they put user, session and housekeeping.",
+    )
+    user_header: HeaderName | None = Field(
+        default=None, description="Header in which apps name their end user."
+    )
+    session_header: HeaderName | None = Field(
+        default=None, description="Header in which clients name the conversation."
+    )
+    virtual_keys: bool = Field(
+        default=False,
+        description="Whether keys of LiteLLM's own database have memory; who may create such keys "
+        "decides whose memory they reach.",
+    )
+    keyless: bool = Field(
+        default=False,
+        description="Serve without keys, on the loopback address only, for one person trying it out.",
+    )
+    keys: Annotated[tuple[KeySettings, ...], Strict(False)] = Field(
+        default=(), description="The gateway's keys."
+    )
+
+    @model_validator(mode="after")
+    def _unique_keys(self) -> HearthSettings:
+        names = [key.name for key in self.keys]
+        double = sorted({name for name in names if names.count(name) > 1})
+        if double:
+            raise ValueError(f"expected every key to have a name of its own; used twice: {', '.join(double)}")
+        return self
+
+    @property
+    def spool_dir(self) -> Path:
+        """Where captures wait while the log can't take them."""
+        return self.capture.spool_dir or self.data_dir / "spool"
+
+
+class Settings(BaseModel):
+    """Everything that one file configures: Hearth's own section, and LiteLLM's sections as they stand."""
+
+    model_config = ConfigDict(frozen=True)
+
+    hearth: HearthSettings = HearthSettings()
+    litellm: Mapping[str, Any] = Field(default={}, repr=False)
+    """All other sections. Values such as `os.environ/NAME` are left for LiteLLM to resolve."""
+    source: str = ""
+    """The file's name, for messages."""
