@@ -5,6 +5,7 @@ HearthError
 ├── NotFound                the caller: no such record in this scope
 ├── StaleGeneration         nobody: the user was erased while this was in flight
 ├── LeaseLost               nobody: another worker took over
+├── UnknownEvent            the operator: the log was written by a newer program
 └── Unavailable             the operator
     ├── LogUnavailable        the event log can't take or give events
     └── StoreUnavailable      a projection store can't be reached
@@ -39,6 +40,14 @@ class StaleGeneration(HearthError):
 
 class LeaseLost(HearthError):
     """Another worker holds this consumer's lease now."""
+
+
+class UnknownEvent(HearthError):
+    """An event that this program can't read."""
+
+    def __init__(self, kind: str, version: int, reason: str) -> None:
+        self.kind, self.version, self.reason = kind, version, reason
+        super().__init__(f"event {kind} of version {version} can't be read: {reason}")
 
 
 class Unavailable(HearthError):

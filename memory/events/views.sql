@@ -1,0 +1,75 @@
+-- Everything here is folded from events and can be dropped and folded again.
+CREATE TABLE forgotten (user INTEGER, id TEXT, at INTEGER NOT NULL, PRIMARY KEY (user, id)) WITHOUT ROWID;
+CREATE TABLE step_keys (
+    seq INTEGER PRIMARY KEY,
+    user INTEGER NOT NULL,
+    session TEXT NOT NULL,
+    exchange TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    isolated INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    outcome TEXT NOT NULL,
+    retry_key TEXT NOT NULL,
+    response_id TEXT NOT NULL,
+    last_pair TEXT NOT NULL,
+    last_two_pairs TEXT NOT NULL,
+    user_texts TEXT NOT NULL,
+    chain TEXT NOT NULL
+);
+CREATE INDEX step_keys_by_retry_key ON step_keys (user, retry_key, at) WHERE retry_key <> '';
+CREATE INDEX step_keys_by_response_id ON step_keys (user, response_id, at) WHERE response_id <> '';
+CREATE INDEX step_keys_by_last_pair ON step_keys (user, last_pair, at) WHERE last_pair <> '';
+CREATE INDEX step_keys_by_user_texts ON step_keys (user, user_texts, at) WHERE user_texts <> '';
+CREATE TABLE exchanges (
+    user INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    session TEXT NOT NULL,
+    parent TEXT,
+    state TEXT NOT NULL,
+    started INTEGER NOT NULL,
+    finished INTEGER NOT NULL,
+    last_step INTEGER NOT NULL,
+    PRIMARY KEY (user, id)
+) WITHOUT ROWID;
+CREATE INDEX exchanges_by_time ON exchanges (user, started, id);
+CREATE INDEX exchanges_by_parent ON exchanges (user, parent) WHERE parent IS NOT NULL;
+CREATE INDEX exchanges_open ON exchanges (finished) WHERE state = 'open';
+CREATE TABLE sessions (
+    user INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    isolated INTEGER NOT NULL,
+    exchanges INTEGER NOT NULL,
+    started INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    PRIMARY KEY (user, id)
+) WITHOUT ROWID;
+CREATE INDEX sessions_by_time ON sessions (user, last, id);
+CREATE TABLE pages (
+    user INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    occurred INTEGER NOT NULL,
+    PRIMARY KEY (user, id)
+) WITHOUT ROWID;
+CREATE INDEX pages_active ON pages (user, occurred) WHERE state = 'active';
+CREATE TABLE injections (user INTEGER, record TEXT, seq INTEGER, PRIMARY KEY (user, record, seq)) WITHOUT ROWID;
+CREATE TABLE memories (
+    user INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    type TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    session TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    occurred INTEGER NOT NULL,
+    expires INTEGER,
+    closed INTEGER,
+    successor TEXT,
+    folded TEXT NOT NULL,
+    tags TEXT NOT NULL,
+    metadata TEXT NOT NULL,
+    PRIMARY KEY (user, id)
+) WITHOUT ROWID;
+CREATE INDEX memories_by_time ON memories (user, created, id);
