@@ -282,8 +282,10 @@ class ShortTerm(Protocol):
         """Remove those pages at once (forgotten, or on a branch that was left)."""
         ...
 
-    async def clear(self, tenant: str, user: str) -> None:
-        """Remove everything of the user, of all agents."""
+    async def clear(self, tenant: str, user: str, *, before: int | None = None) -> None:
+        """Remove everything of the user, of all agents; with `before` what is of an older generation than
+        that, and refuse such pages from now on.
+        """
         ...
 
 

@@ -1,0 +1,333 @@
+"""Short-term memory in one SQLite file: the embedded form of the `ShortTerm` port."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import datetime
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from hearth.memory.errors import StoreUnavailable
+from hearth.memory.tiers.short_term import Bounds, Held, leaving
+from hearth.memory.types import Page, PlacedBlock, Scope, ShortTermView, Vector
+
+logger = logging.getLogger(__name__)
+
+EARLY_KEPT = 64
+"""Early settlements remembered of one user; the push they wait for is milliseconds away."""
+_PAGE = msgspec.msgpack.Decoder(Page)
+_BLOCK = msgspec.msgpack.Decoder(PlacedBlock)
+_ENCODER = msgspec.msgpack.Encoder()
+
+
+class SqliteShortTerm:
+    """The latest pages of each user, their query vectors and their sessions' blocks.
+
+    Writes run in one thread of its own; a read is a few indexed look-ups on the caller's, which in WAL mode
+    no writer can hold up. Commits are not synced: what a power cut takes is rebuilt from the log. A file
+    that SQLite can't read is set aside and an empty one made.
+    """
+
+    def __init__(self, path: Path, *, capacity: int = 10, hard_cap: int = 500) -> None:
+        self._path = path
+        self._bounds = Bounds(capacity=capacity, hard_pages=hard_cap)
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="short-term")
+        self._writer: sqlite3.Connection | None = None
+        self._reader: sqlite3.Connection | None = None
+        self.fresh = False
+        """True if the file was made at this start, so that the log has pages this store lacks."""
+
+    async def start(self) -> None:
+        """Open the file. Raises StoreUnavailable where it can't be made or opened."""
+        await self._write(self._open)
+
+    async def close(self) -> None:
+        """Finish the writes under way and close the file."""
+        await self._write(self._close)
+        await asyncio.to_thread(self._executor.shutdown)
+
+    async def push(self, page: Page, *, vector: Vector | None, block: PlacedBlock | None) -> None:
+        """Add or replace the page; one without texts brings its block alone. A stale generation is ignored.
+
+        Raises StoreUnavailable.
+        """
+        await self._write(lambda: self._push(page, vector, block))
+
+    async def latest(self, scope: Scope, *, limit: int) -> ShortTermView:
+        """The owner's latest pages, oldest first, and the blocks of `scope.session`.
+
+        Raises StoreUnavailable.
+        """
+        with _translated():
+            reader = self._connection(self._reader)
+            pages = reader.execute(
+                "SELECT body, vector FROM pages WHERE owner = ?"
+                " ORDER BY occurred_us DESC, rowid DESC LIMIT ?",
+                (scope.owner, limit),
+            ).fetchall()
+            blocks = reader.execute(
+                "SELECT body FROM blocks WHERE owner = ? AND session = ? ORDER BY at_us, exchange",
+                (scope.owner, scope.session),
+            ).fetchall()
+            lagging = reader.execute(
+                "SELECT 1 FROM dropped WHERE owner = ? LIMIT 1", (scope.owner,)
+            ).fetchone()
+        return _view(pages[::-1], blocks, lagging=lagging is not None)
+
+    async def settle(self, scope: Scope, pages: Sequence[str]) -> None:
+        """Mark those pages as safe in long-term memory; beyond capacity they leave.
+
+        Raises StoreUnavailable.
+        """
+        await self._write(lambda: self._settle(scope, pages))
+
+    async def drop(self, scope: Scope, pages: Sequence[str]) -> None:
+        """Remove those pages of the user and their blocks, whichever agent's. Raises StoreUnavailable."""
+        await self._write(lambda: self._drop(scope, pages))
+
+    async def clear(self, tenant: str, user: str, *, before: int | None = None) -> None:
+        """Remove everything of the user, of all agents; with `before` only what is of an older generation,
+        and refuse such pages from now on. Raises StoreUnavailable.
+        """
+        await self._write(lambda: self._clear(_subject(Scope(tenant=tenant, user=user)), before))
+
+    async def _write(self, work: Callable[[], None]) -> None:
+        try:
+            written = asyncio.get_running_loop().run_in_executor(self._executor, work)
+        except RuntimeError as error:
+            raise StoreUnavailable("short-term memory", "it is closed") from error
+        with _translated():
+            await written
+
+    # -- in the writer's thread ------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self.fresh = not self._path.exists()
+        try:
+            self._writer = _connect(self._path)
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):
+                raise
+            self._set_aside(error)
+            self._writer = _connect(self._path)
+        self._reader = sqlite3.connect(
+            self._path, isolation_level=None, check_same_thread=False, timeout=0.05
+        )
+        self._reader.execute("PRAGMA query_only = ON")
+
+    def _set_aside(self, error: sqlite3.DatabaseError) -> None:
+        aside = self._path.with_suffix(self._path.suffix + ".broken")
+        logger.error(
+            "short-term memory %s can't be read (%s); it is set aside as %s", self._path, error, aside
+        )
+        self._path.replace(aside)
+        for companion in ("-wal", "-shm"):
+            Path(f"{self._path}{companion}").unlink(missing_ok=True)
+        self.fresh = True
+
+    def _close(self) -> None:
+        for connection in (self._reader, self._writer):
+            if connection is not None:
+                connection.close()
+        self._reader = self._writer = None
+
+    def _connection(self, connection: sqlite3.Connection | None) -> sqlite3.Connection:
+        if connection is None:
+            raise StoreUnavailable("short-term memory", "it is not open")
+        return connection
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        writer = self._connection(self._writer)
+        writer.execute("BEGIN IMMEDIATE")
+        try:
+            yield writer
+        except BaseException:
+            writer.execute("ROLLBACK")
+            raise
+        writer.execute("COMMIT")
+
+    def _push(self, page: Page, vector: Vector | None, block: PlacedBlock | None) -> None:
+        subject = _subject(page.scope)
+        with self._transaction() as writer:
+            if not _admit(writer, subject, page.generation):
+                return
+            if page.user_text or page.reply_text:
+                _put_page(writer, subject, page, vector)
+                self._evict(writer, subject, page.scope.owner)
+            if block is not None:
+                _put_block(writer, subject, page, block)
+                self._trim_blocks(writer, subject, page.scope, block)
+
+    def _settle(self, scope: Scope, pages: Sequence[str]) -> None:
+        subject = _subject(scope)
+        with self._transaction() as writer:
+            owners = {owner for page in pages for owner in _settle_one(writer, subject, page)}
+            writer.execute(
+                "DELETE FROM early WHERE subject = ? AND arrival <= "
+                "(SELECT arrival FROM early WHERE subject = ? ORDER BY arrival DESC LIMIT 1 OFFSET ?)",
+                (subject, subject, EARLY_KEPT),
+            )
+            for owner in owners:
+                self._evict(writer, subject, owner)
+
+    def _drop(self, scope: Scope, pages: Sequence[str]) -> None:
+        keys = [(_subject(scope), page) for page in pages]
+        with self._transaction() as writer:
+            for table in ("pages", "dropped", "early"):
+                writer.executemany(f"DELETE FROM {table} WHERE subject = ? AND id = ?", keys)  # noqa: S608 - constants
+            writer.executemany("DELETE FROM blocks WHERE subject = ? AND exchange = ?", keys)
+
+    def _clear(self, subject: str, before: int | None) -> None:
+        with self._transaction() as writer:
+            if before is None:
+                for table in ("pages", "blocks", "dropped", "early"):
+                    writer.execute(f"DELETE FROM {table} WHERE subject = ?", (subject,))  # noqa: S608 - constants
+            else:
+                _admit(writer, subject, before)
+        self._connection(self._writer).execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _evict(self, writer: sqlite3.Connection, subject: str, owner: str) -> None:
+        rows = writer.execute(
+            "SELECT id, settled, size FROM pages WHERE owner = ? ORDER BY occurred_us DESC, rowid DESC",
+            (owner,),
+        ).fetchall()
+        held = [Held(id=row[0], settled=bool(row[1]), size=row[2]) for row in rows]
+        gone = leaving(held, self._bounds)
+        writer.executemany(
+            "DELETE FROM pages WHERE subject = ? AND id = ?",
+            [(subject, i) for i in gone.settled + gone.dropped],
+        )
+        writer.executemany(
+            "INSERT OR IGNORE INTO dropped VALUES (?, ?, ?)", [(subject, i, owner) for i in gone.dropped]
+        )
+
+    def _trim_blocks(
+        self, writer: sqlite3.Connection, subject: str, scope: Scope, newest: PlacedBlock
+    ) -> None:
+        horizon = _microseconds(newest.at) - int(self._bounds.block_seconds * 1e6)
+        writer.execute("DELETE FROM blocks WHERE subject = ? AND at_us < ?", (subject, horizon))
+        writer.execute(
+            "DELETE FROM blocks WHERE owner = ? AND session = ? AND exchange NOT IN"
+            " (SELECT exchange FROM blocks WHERE owner = ? AND session = ?"
+            " ORDER BY at_us DESC, exchange DESC LIMIT ?)",
+            (scope.owner, scope.session, scope.owner, scope.session, self._bounds.blocks),
+        )
+
+
+def _subject(scope: Scope) -> str:
+    return Scope(tenant=scope.tenant, user=scope.user).owner
+
+
+def _microseconds(moment: datetime) -> int:
+    return round(moment.timestamp() * 1_000_000)
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise StoreUnavailable("short-term memory", str(error)) from error
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, timeout=5)
+    try:
+        for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON"):
+            connection.execute(f"PRAGMA {pragma}")
+        connection.executescript((files(__package__) / "sqlite_short_term.sql").read_text())
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _admit(writer: sqlite3.Connection, subject: str, generation: int) -> bool:
+    """False for an erased generation; a newer one than any before sweeps out what is left of those."""
+    known = writer.execute("SELECT generation FROM generations WHERE subject = ?", (subject,)).fetchone()
+    if known is not None and generation <= known[0]:
+        return bool(generation == known[0])
+    writer.execute("INSERT OR REPLACE INTO generations VALUES (?, ?)", (subject, generation))
+    if known is not None:
+        for table in ("pages", "blocks"):
+            writer.execute(
+                f"DELETE FROM {table} WHERE subject = ? AND generation < ?",  # noqa: S608 - constants
+                (subject, generation),
+            )
+        for table in ("dropped", "early"):
+            writer.execute(f"DELETE FROM {table} WHERE subject = ?", (subject,))  # noqa: S608 - constants
+    return True
+
+
+def _put_page(writer: sqlite3.Connection, subject: str, page: Page, vector: Vector | None) -> None:
+    settled = writer.execute("DELETE FROM early WHERE subject = ? AND id = ?", (subject, page.id)).rowcount
+    writer.execute("DELETE FROM dropped WHERE subject = ? AND id = ?", (subject, page.id))
+    writer.execute(
+        "INSERT INTO pages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (subject, id) DO UPDATE SET"
+        " owner = excluded.owner, generation = excluded.generation,"
+        " occurred_us = excluded.occurred_us, settled = excluded.settled, size = excluded.size,"
+        " vector = coalesce(excluded.vector, vector), body = excluded.body",
+        (
+            subject,
+            page.id,
+            page.scope.owner,
+            page.generation,
+            _microseconds(page.occurred_at),
+            settled,
+            len(page.user_text.encode()) + len(page.reply_text.encode()),
+            None if vector is None else np.asarray(vector, dtype=np.float32).tobytes(),
+            _ENCODER.encode(page),
+        ),
+    )
+
+
+def _put_block(writer: sqlite3.Connection, subject: str, page: Page, block: PlacedBlock) -> None:
+    writer.execute(
+        "INSERT OR REPLACE INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            subject,
+            page.scope.owner,
+            page.scope.session,
+            block.exchange,
+            page.generation,
+            _microseconds(block.at),
+            _ENCODER.encode(block),
+        ),
+    )
+
+
+def _settle_one(writer: sqlite3.Connection, subject: str, page: str) -> list[str]:
+    """The owner of the page, or nothing where it is not here (yet)."""
+    held = writer.execute(
+        "UPDATE pages SET settled = 1 WHERE subject = ? AND id = ? RETURNING owner", (subject, page)
+    ).fetchall()
+    dropped = writer.execute("DELETE FROM dropped WHERE subject = ? AND id = ?", (subject, page)).rowcount
+    if not held and not dropped:
+        writer.execute("INSERT OR IGNORE INTO early (subject, id) VALUES (?, ?)", (subject, page))
+    return [row[0] for row in held]
+
+
+def _view(
+    pages: Sequence[tuple[bytes, bytes | None]], blocks: Sequence[tuple[bytes]], *, lagging: bool
+) -> ShortTermView:
+    decoded = [(_PAGE.decode(body), vector) for body, vector in pages]
+    return ShortTermView(
+        pages=tuple(page for page, _ in decoded),
+        vectors={
+            page.id: np.frombuffer(vector, dtype=np.float32).tolist()
+            for page, vector in decoded
+            if vector is not None
+        },
+        blocks=tuple(_BLOCK.decode(body) for (body,) in blocks),
+        lagging=lagging,
+    )
