@@ -1,0 +1,92 @@
+"""One model call in flight: what the edge, the plugin and the flow know of it together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+from uuid import uuid4
+
+from hearth.gateway.wire.types import Route, WireRequest
+from hearth.memory.dialogue import Dialogue
+from hearth.memory.engine import Opened
+from hearth.memory.types import PageKind, PlacedBlock, Recall, Tails
+
+HeaderPairs = Sequence[tuple[str, str]]
+
+
+@dataclass(slots=True)
+class Call:
+    """The state of one call. Mutable: it belongs to a single request and to nobody else."""
+
+    route: Route | None
+    headers: HeaderPairs
+    started_at: datetime
+    raw_body: bytes = b""
+    """The request as the client sent it; empty inside a stock proxy."""
+    id: str = field(default_factory=lambda: uuid4().hex)
+    """Id of the captured event, so that one call is one event whatever is called twice."""
+    at_edge: bool = False
+    """True if the edge captures; False inside a stock proxy, where LiteLLM's log event does."""
+    without_block: bool = False
+    """True on the second try after the provider refused the prompt for its length or content."""
+
+    request: WireRequest | None = None
+    opened: Opened | None = None
+    recall: Recall | None = None
+    block: PlacedBlock | None = None
+    placed: bool = False
+    """True if a block went into the prompt."""
+    draft: Draft | None = None
+    """What capture writes once the reply is known; None where nothing is written."""
+    status: Literal["ok", "off", "partial", "failed"] = "off"
+    reason: str = "route"
+    shadow: bool = False
+    milliseconds: float = 0.0
+    """Time that Hearth took before the call was forwarded."""
+    captured: bool = False
+
+    def off(self, reason: str) -> None:
+        """Go on without memory, and say why."""
+        self.status, self.reason = "off", reason
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class Draft:
+    """A step's half that is known before the reply."""
+
+    dialogue: Dialogue
+    kind: PageKind
+    timezone: str
+    tails_before: Tails
+    retry_key: str
+    secret: bytes
+    full_tools: bool
+    vector: list[float] | None = None
+
+
+CALL: ContextVar[Call | None] = ContextVar("hearth_call", default=None)
+"""The call that this task serves; set by the edge, seen by every LiteLLM hook below it."""
+
+
+def response_headers(call: Call) -> dict[str, str]:
+    """The `x-hearth-*` headers of a reply."""
+    headers = {"x-hearth-status": call.status}
+    if call.reason:
+        headers["x-hearth-reason"] = call.reason
+    if call.opened is not None:
+        headers["x-hearth-session"] = call.opened.scope.session
+    if call.status == "off":
+        return headers
+    recall = call.recall
+    headers["x-hearth-recalled"] = str(len(recall.block.items) if recall else 0)
+    headers["x-hearth-tokens"] = str(call.block.tokens if call.block and call.placed else 0)
+    headers["x-hearth-ms"] = f"{call.milliseconds:.1f}"
+    if recall is not None:
+        headers["x-hearth-trace"] = recall.trace
+    return headers
+
+
+__all__ = ["CALL", "Call", "Draft", "HeaderPairs", "response_headers"]

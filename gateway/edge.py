@@ -1,0 +1,182 @@
+"""The outer ASGI app: tees each model call's bytes, and keeps a reply's end back until it is written down."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, MutableMapping
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
+
+from hearth.gateway.call import CALL, Call, response_headers
+from hearth.gateway.flow import Flow
+from hearth.gateway.wire import WIRES, route_of
+from hearth.gateway.wire.types import Wire
+
+logger = logging.getLogger(__name__)
+
+Message: TypeAlias = MutableMapping[str, Any]
+AsgiScope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+AsgiApp: TypeAlias = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
+
+REFUSALS = (b"context_length", b"context length", b"content_filter", b"content_policy", b"prompt is too long")
+"""Marks of a provider's refusal that a block may have caused; looked for in a 400 or 413 body."""
+
+
+class Edge:
+    """Wraps the composed app. Calls on the four text routes are remembered, everything else passes through."""
+
+    def __init__(self, app: AsgiApp, flow: Flow) -> None:
+        self._app = app
+        self._flow = flow
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        """Serve one connection."""
+        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"].startswith("/memory/"):
+            await self._app(scope, receive, send)
+            return
+        route = route_of(scope["path"])
+        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+        call = Call(route=route, headers=headers, started_at=datetime.now(UTC), at_edge=True)
+        if route is None:
+            await self._app(scope, receive, _PassedThrough(call, send))
+            return
+        await self._serve(scope, receive, send, call, WIRES[route])
+
+    async def _serve(self, scope: AsgiScope, receive: Receive, send: Send, call: Call, wire: Wire) -> None:
+        tee = _RequestTee(receive, call)
+        reply = _ReplyTee(call, wire, self._flow, send)
+        CALL.set(call)
+        try:
+            await self._app(dict(scope), tee.receive, reply.send)
+            if reply.refused:
+                logger.info("the provider refused a prompt with a block; trying once without")
+                call.without_block = True
+                await self._app(dict(scope), tee.replay, reply.again())
+        finally:
+            await reply.finish()
+
+
+class _PassedThrough:
+    """Marks the reply of a route that has no memory."""
+
+    def __init__(self, call: Call, send: Send) -> None:
+        self._call, self._send = call, send
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            _add_headers(message, self._call)
+        await self._send(message)
+
+
+class _RequestTee:
+    """Keeps the request's bytes while the app reads them, and can give them again."""
+
+    def __init__(self, receive: Receive, call: Call) -> None:
+        self._receive, self._call = receive, call
+        self._replayed = False
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._call.raw_body += message.get("body", b"")
+        return message
+
+    async def replay(self) -> Message:
+        if not self._replayed:
+            self._replayed = True
+            return {"type": "http.request", "body": self._call.raw_body, "more_body": False}
+        return await self._receive()
+
+
+class _ReplyTee:
+    """Passes a reply's bytes on at once, but its end only after the exchange is written down."""
+
+    def __init__(self, call: Call, wire: Wire, flow: Flow, send: Send) -> None:
+        self._call, self._wire, self._flow, self._send = call, wire, flow, send
+        self._status = 0
+        self._stream = False
+        self._raw: list[bytes] = []
+        self._held: Message | None = None
+        self.refused = False
+
+    def again(self) -> Send:
+        """Forget the refused reply; the second one takes its place."""
+        self.refused, self._held, self._raw = False, None, []
+        return self.send
+
+    async def send(self, message: Message) -> None:
+        """The app's `send`."""
+        if message["type"] == "http.response.start":
+            await self._start(message)
+        elif message["type"] == "http.response.body" and not self.refused:
+            await self._body(message)
+        elif not self.refused:
+            await self._send(message)
+
+    async def finish(self) -> None:
+        """The app is done, or was cancelled: write down what came, if that has not happened yet."""
+        if self._status and not self._call.captured and not self.refused:
+            await self._capture(ended=False)
+
+    async def _start(self, message: Message) -> None:
+        self._status = message["status"]
+        self._stream = any(
+            name.lower() == b"content-type" and b"event-stream" in value for name, value in message["headers"]
+        )
+        _add_headers(message, self._call)
+        if self._may_be_refused():
+            self._held = message
+        else:
+            await self._send(message)
+
+    async def _body(self, message: Message) -> None:
+        body, more = message.get("body", b""), message.get("more_body", False)
+        self._raw.append(body)
+        if self._held is not None and not await self._release(body, more=more):
+            return
+        if self._call.captured:
+            await self._send(message)
+        elif self._stream:
+            await self._stream_body(message, body, more=more)
+        else:
+            if not more:
+                await self._capture(ended=True)
+            await self._send(message)
+
+    async def _stream_body(self, message: Message, body: bytes, *, more: bool) -> None:
+        end = self._wire.terminal(body) if body else -1
+        if end < 0 and more:
+            await self._send(message)
+            return
+        if end > 0:
+            await self._send({"type": "http.response.body", "body": body[:end], "more_body": True})
+            message = {**message, "body": body[end:]}
+        await self._capture(ended=end >= 0)
+        await self._send(message)
+
+    async def _release(self, body: bytes, *, more: bool) -> bool:
+        """Decide on a held error reply by its body; False if it must not go out."""
+        if any(mark in body.lower() for mark in REFUSALS):
+            self.refused = True
+            return False
+        held, self._held = self._held, None
+        if held is not None:
+            await self._send(held)
+        return True
+
+    def _may_be_refused(self) -> bool:
+        return self._status in (400, 413) and self._call.placed and not self._call.without_block
+
+    async def _capture(self, *, ended: bool) -> None:
+        call = self._call
+        call.captured = True
+        raw = b"".join(self._raw)
+        reply = self._wire.read_reply(raw, status=self._status, stream=self._stream)
+        await self._flow.after(call, reply, ended=ended)
+
+
+def _add_headers(message: Message, call: Call) -> None:
+    extra = [(name.encode(), value.encode("latin-1", "replace")) for name, value in response_headers(call).items()]
+    message["headers"] = [*message.get("headers", []), *extra]

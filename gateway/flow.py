@@ -1,0 +1,312 @@
+"""What happens to one model call before it is forwarded and after its reply: the gateway's use of the engine."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import time
+from datetime import UTC, datetime
+
+import msgspec
+
+from hearth.gateway.call import Call, Draft
+from hearth.gateway.identity import Identity
+from hearth.gateway.wire import WIRES
+from hearth.gateway.wire.types import Body, WireReply, WireRequest
+from hearth.memory import metrics
+from hearth.memory.dialogue import Dialogue, exchange_ids, read, retry_key, tails
+from hearth.memory.engine import Engine, Opened
+from hearth.memory.extract.secrets import mask_secrets
+from hearth.memory.types import PlacedBlock, Query, ShortTermView, Step, ToolUse
+
+logger = logging.getLogger(__name__)
+
+REPLAY_TOKENS = 2_000
+"""Most tokens of earlier blocks that are put back; beyond them all are dropped at once."""
+KEPT_ERROR = 500
+"""Characters of a provider's error that are kept."""
+
+
+class DailyTokens:
+    """Block tokens by key and UTC day, in this process; a restart begins anew."""
+
+    def __init__(self) -> None:
+        self._day = ""
+        self._spent: dict[str, int] = {}
+
+    def left(self, identity: Identity, now: datetime) -> bool:
+        """Whether the key may still spend tokens today."""
+        limit = identity.policy.daily_tokens
+        return limit is None or self._today(now).get(identity.key, 0) < limit
+
+    def spend(self, identity: Identity, tokens: int, now: datetime) -> None:
+        """Count a placed block."""
+        today = self._today(now)
+        today[identity.key] = today.get(identity.key, 0) + tokens
+
+    def _today(self, now: datetime) -> dict[str, int]:
+        day = now.date().isoformat()
+        if day != self._day:
+            self._day, self._spent = day, {}
+        return self._spent
+
+
+class Flow:
+    """Puts memory around a model call. One instance serves all calls of a process."""
+
+    def __init__(self, engine: Engine, *, full_tools: bool = False) -> None:
+        self.engine = engine
+        self.daily = DailyTokens()
+        self._full_tools = full_tools
+
+    async def before(
+        self, call: Call, request: WireRequest, identity: Identity, body: Body, *, window: int
+    ) -> Body:
+        """The body to forward: with a block where memory has one to give, else the same object.
+
+        `window`: the smallest, in tokens, of the deployments that may serve the call; 0 where unknown.
+        Fail-open: whatever goes wrong is logged, counted and shown in the call's status.
+        """
+        started = time.perf_counter()
+        try:
+            return await self._before(call, request, identity, body, window)
+        except Exception:
+            logger.exception("memory failed before the call; it goes on without")
+            metrics.FAILURES.labels("before").inc()
+            call.status, call.reason = "failed", "error"
+            return body
+        finally:
+            call.milliseconds = (time.perf_counter() - started) * 1000
+
+    async def after(self, call: Call, reply: WireReply, *, ended: bool) -> None:
+        """Write the exchange down; when this returns it is durable or counted as lost. Never raises."""
+        if call.draft is None or call.opened is None:
+            return
+        try:
+            await self._after(call, call.opened, call.draft, reply, ended=ended)
+        except Exception:
+            logger.exception("an exchange could not be captured; it is lost")
+            metrics.FAILURES.labels("after").inc()
+            metrics.CAPTURE_LOST.inc()
+
+    # -- before ----------------------------------------------------------------------------------------
+
+    async def _before(
+        self, call: Call, request: WireRequest, identity: Identity, body: Body, window: int
+    ) -> Body:
+        dialogue = read(request.turns)
+        if not dialogue.user_text and not request.previous_response_id:
+            call.off("nothing to remember")
+            return body
+        secret = await self.engine.log.secret(identity.scope.tenant)
+        key = retry_key(
+            identity.scope.owner,
+            request.turns,
+            secret,
+            about=(request.route, request.model, request.previous_response_id),
+        )
+        opened = await self.engine.open(
+            identity.scope,
+            dialogue,
+            secret=secret,
+            response_id=request.previous_response_id,
+            retry_key=key,
+            marked_retry=_marked_retry(call),
+        )
+        call.opened, call.status, call.reason = opened, "ok", ""
+        if identity.policy.capture:
+            call.draft = self._draft(dialogue, identity, secret=secret, retry_key=key)
+        if call.without_block or not identity.policy.recall:
+            return body
+        if not self.daily.left(identity, call.started_at):
+            call.reason = "daily tokens spent"
+            return body
+        return await self._recalled(call, request, identity, dialogue, opened, secret, body, window)
+
+    async def _recalled(
+        self,
+        call: Call,
+        request: WireRequest,
+        identity: Identity,
+        dialogue: Dialogue,
+        opened: Opened,
+        secret: bytes,
+        body: Body,
+        window: int,
+    ) -> Body:
+        view = await self.engine.view(opened.scope)
+        current = next((b for b in view.blocks if b.exchange == opened.exchange and b.text), None)
+        if current is None and dialogue.first_step and not dialogue.carry_over:
+            current = await self._block(call, request, identity, dialogue, opened, secret, view, window)
+        call.block = current
+        if not identity.policy.place:
+            call.shadow, call.reason = True, "shadow"
+            return body
+        if not request.placeable:
+            return body
+        blocks = self._earlier(request, dialogue, opened, secret, view)
+        if current is not None and current.text and dialogue.user_text:
+            blocks[dialogue.user_index] = current.text
+        if not blocks or not _fits(request, blocks, window):
+            return body
+        call.placed = True
+        if call.recall is not None:
+            self.daily.spend(identity, call.recall.block.tokens, call.started_at)
+            metrics.BLOCK_TOKENS.labels(opened.scope.tenant).inc(call.recall.block.tokens)
+        return WIRES[request.route].place(body, blocks)
+
+    async def _block(
+        self,
+        call: Call,
+        request: WireRequest,
+        identity: Identity,
+        dialogue: Dialogue,
+        opened: Opened,
+        secret: bytes,
+        view: ShortTermView,
+        window: int,
+    ) -> PlacedBlock:
+        """Recall for a new exchange. With a server-held history, what its chain already holds is left out."""
+        query = Query(
+            text=dialogue.user_text,
+            before=dialogue.before,
+            at=call.started_at,
+            timezone=identity.policy.timezone,
+            present=dialogue.present,
+            present_ids=_present_ids(request, dialogue, opened, secret, view),
+        )
+        recall = await self.engine.recall(
+            opened.scope,
+            query,
+            generation=opened.generation,
+            budget=_budget(identity, window),
+            model=request.model,
+            view=view,
+        )
+        call.recall = recall
+        call.status, call.reason = recall.status, ", ".join(recall.reasons)
+        if call.draft is not None:
+            call.draft = dataclasses.replace(call.draft, vector=recall.vector)
+        return PlacedBlock(
+            exchange=opened.exchange,
+            text=recall.block.text,
+            tokens=recall.block.tokens,
+            items=recall.block.items,
+            at=call.started_at,
+        )
+
+    def _earlier(
+        self, request: WireRequest, dialogue: Dialogue, opened: Opened, secret: bytes, view: ShortTermView
+    ) -> dict[int, str]:
+        """This session's earlier blocks by message index, where putting them back is cheaper than not.
+
+        That is so after tool calls and with automatic caching: the provider's cache entry then ends in a
+        message that holds one. Past the entry's life or the limit of tokens all are dropped at once.
+        """
+        if not (request.automatic_caching or dialogue.last_had_tools):
+            return {}
+        by_exchange = {block.exchange: block for block in view.blocks if block.text}
+        placed = {
+            index: by_exchange[exchange]
+            for index, exchange in exchange_ids(dialogue.history, opened.scope.session, secret)
+            if exchange in by_exchange
+        }
+        if not placed:
+            return {}
+        newest = max(block.at for block in placed.values())
+        too_old = (self.engine.clock.now() - newest).total_seconds() > request.cache_seconds
+        if too_old or sum(block.tokens for block in placed.values()) > REPLAY_TOKENS:
+            return {}
+        return {index: block.text for index, block in placed.items()}
+
+    def _draft(self, dialogue: Dialogue, identity: Identity, *, secret: bytes, retry_key: str) -> Draft:
+        return Draft(
+            dialogue=dialogue,
+            kind="carry-over" if dialogue.carry_over else "dialogue",
+            timezone=identity.policy.timezone,
+            tails_before=tails(dialogue.history, secret),
+            retry_key=retry_key,
+            secret=secret,
+            full_tools=self._full_tools,
+        )
+
+    # -- after -----------------------------------------------------------------------------------------
+
+    async def _after(self, call: Call, opened: Opened, draft: Draft, reply: WireReply, *, ended: bool) -> None:
+        if reply.unparsed:
+            logger.warning("%d events of a reply could not be read", reply.unparsed)
+            metrics.FAILURES.labels("reply.unparsed").inc(reply.unparsed)
+        step = _step(call, opened, draft, reply, ended=ended)
+        page_reply = "\n\n".join(text for text in (draft.dialogue.reply_so_far, step.reply_text) if text)
+        await self.engine.capture(opened, step, event_id=call.id, page_reply=page_reply, vector=draft.vector)
+
+
+def _present_ids(
+    request: WireRequest, dialogue: Dialogue, opened: Opened, secret: bytes, view: ShortTermView
+) -> frozenset[str]:
+    """Ids of what the request already holds: its history, or the chain that the provider keeps for it."""
+    history = {exchange for _, exchange in exchange_ids(dialogue.history, opened.scope.session, secret)}
+    if not request.previous_response_id:
+        return frozenset(history | {opened.exchange})
+    session = {page.id for page in view.pages if page.scope.session == opened.scope.session}
+    shown = {item for block in view.blocks for item in block.items}
+    return frozenset(history | session | shown | {opened.exchange})
+
+
+def _marked_retry(call: Call) -> bool:
+    """The client says that it has sent this before: the SDKs count their retries in a header."""
+    counts = [value for name, value in call.headers if name.lower() == "x-stainless-retry-count"]
+    return any(count.isdigit() and int(count) > 0 for count in counts)
+
+
+def _budget(identity: Identity, window: int) -> int:
+    policy = identity.policy
+    return min(policy.budget, int(window * policy.budget_share)) if window else policy.budget
+
+
+def _step(call: Call, opened: Opened, draft: Draft, reply: WireReply, *, ended: bool) -> Step:
+    failed = reply.outcome == "failed"
+    outcome = reply.outcome if ended or failed else "partial"
+    text = mask_secrets(reply.text)
+    usage = reply.usage
+    if usage is not None and call.block is not None and call.placed:
+        usage = msgspec.structs.replace(usage, memory=call.block.tokens)
+    return Step(
+        exchange=opened.exchange,
+        isolated=opened.scope.isolated,
+        user_text=mask_secrets(draft.dialogue.user_text),
+        reply_text=text,
+        outcome=outcome,
+        closes=not reply.tools,
+        kind=draft.kind,
+        timezone=draft.timezone,
+        tools=reply.tools if draft.full_tools else tuple(map(_sizes_only, reply.tools)),
+        injected=call.block.items if call.block and call.placed else (),
+        block=call.block if call.placed else None,
+        trace=call.recall.trace if call.recall else "",
+        tails=tails(draft.dialogue.answered(reply.text), draft.secret),
+        tails_before=draft.tails_before,
+        retry_key=draft.retry_key,
+        alternatives=tuple(map(mask_secrets, reply.alternatives)),
+        response_id=reply.response_id if call.route == "responses" else "",
+        route=call.route or "",
+        model=reply.model or (call.request.model if call.request else ""),
+        started_at=call.started_at,
+        finished_at=datetime.now(UTC),
+        error=mask_secrets(reply.error)[:KEPT_ERROR],
+        usage=usage,
+    )
+
+
+def _sizes_only(tool: ToolUse) -> ToolUse:
+    return msgspec.structs.replace(tool, arguments=None, result=None)
+
+
+def _fits(request: WireRequest, blocks: dict[int, str], window: int) -> bool:
+    """Whether prompt, reply and blocks fit the window, by a generous estimate of four bytes a token."""
+    if not window:
+        return True
+    prompt = sum(len(turn.text.encode()) for turn in request.turns) / 4 * 1.1
+    block = sum(len(text.encode()) for text in blocks.values()) / 3
+    return prompt + request.max_output + block <= window
+

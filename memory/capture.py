@@ -1,0 +1,112 @@
+"""The reply path: make a step durable before its reply ends, or spool it, or count it lost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import msgspec
+
+from hearth.memory import metrics
+from hearth.memory.errors import HearthError, StaleGeneration, Unavailable
+from hearth.memory.events.kinds import Event
+from hearth.memory.events.spool import Spool
+from hearth.memory.ports import EventLog, ShortTerm
+from hearth.memory.types import Page, PlacedBlock, Vector
+
+logger = logging.getLogger(__name__)
+
+
+class Receipt(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a capture: `log` and `spool` are durable, `stale` was refused, `lost` is neither."""
+
+    place: str
+    milliseconds: float
+
+
+class Capture:
+    """Appends captured steps; runs in tasks of its own, so that no request's cancellation reaches them."""
+
+    def __init__(
+        self,
+        *,
+        log: EventLog,
+        spool: Spool,
+        short_term: ShortTerm,
+        ack_seconds: float,
+        appended: Callable[[], None],
+    ) -> None:
+        self._log = log
+        self._spool = spool
+        self._short_term = short_term
+        self._ack_seconds = ack_seconds
+        self._appended = appended
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def write(
+        self, event: Event, *, page: Page | None, vector: Vector | None, block: PlacedBlock | None
+    ) -> Receipt:
+        """Make `event` durable and push `page` to short-term memory, both at once. Never raises.
+
+        Waits at most the acknowledgement limit for the log, then writes the spool. A cancelled caller does
+        not stop it.
+        """
+        return await asyncio.shield(self._spawn(self._write(event, page, vector, block)))
+
+    async def drain(self) -> None:
+        """Wait for every write in flight, the slow appends behind a spooled event included."""
+        while self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _write(
+        self, event: Event, page: Page | None, vector: Vector | None, block: PlacedBlock | None
+    ) -> Receipt:
+        started = time.perf_counter()
+        append = self._spawn(self._append(event))
+        push = self._spawn(self._push(page, vector, block)) if page is not None else None
+        await asyncio.wait([append, push] if push else [append], timeout=self._ack_seconds)
+        place = append.result() if append.done() else "slow"
+        if place in ("slow", "failed"):
+            place = await self._to_spool(event)
+        seconds = time.perf_counter() - started
+        metrics.CAPTURE_SECONDS.observe(seconds)
+        return Receipt(place=place, milliseconds=seconds * 1000)
+
+    async def _append(self, event: Event) -> str:
+        try:
+            await self._log.append([event])
+        except StaleGeneration:
+            metrics.CAPTURE_STALE.inc()
+            return "stale"
+        except Unavailable:
+            logger.warning("the event log did not take a capture", exc_info=True)
+            metrics.FAILURES.labels("log.append").inc()
+            return "failed"
+        self._appended()
+        return "log"
+
+    async def _push(self, page: Page, vector: Vector | None, block: PlacedBlock | None) -> None:
+        try:
+            await self._short_term.push(page, vector=vector, block=block)
+        except HearthError:
+            logger.warning("short-term memory did not take a page; it comes back from the log", exc_info=True)
+            metrics.FAILURES.labels("short_term.push").inc()
+
+    async def _to_spool(self, event: Event) -> str:
+        try:
+            await asyncio.to_thread(self._spool.write, [event])
+        except OSError:
+            logger.exception("neither the event log nor the spool took a capture; it is lost")
+            metrics.CAPTURE_LOST.inc()
+            return "lost"
+        metrics.CAPTURE_SPOOLED.inc()
+        return "spool"

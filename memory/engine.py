@@ -1,0 +1,605 @@
+"""The facade: what a gateway, a command line or a program asks of memory."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+from uuid import NAMESPACE_URL, uuid4, uuid5
+
+import msgspec
+from purgatory import AsyncCircuitBreakerFactory
+from purgatory.domain.model import OpenedState
+
+from hearth.memory import metrics
+from hearth.memory.capture import Capture, Receipt
+from hearth.memory.dialogue import Dialogue, exchange_id, tails
+from hearth.memory.errors import BadInput, HearthError, NotFound, StaleGeneration, StoreUnavailable
+from hearth.memory.events.kinds import (
+    Event,
+    ExchangeEnriched,
+    MemoryAdded,
+    MemoryChanged,
+    MemoryForgotten,
+    PageForgotten,
+    Payload,
+    StepCaptured,
+    UserErased,
+)
+from hearth.memory.extract.secrets import mask_secrets
+from hearth.memory.imports import imported_steps
+from hearth.memory.ports import Clock, EventLog, LongTerm, MemoryFilter, SearchRequest, ShortTerm, TokenCounter
+from hearth.memory.recall.pipeline import recall_block
+from hearth.memory.recall.policy import RecallPolicy
+from hearth.memory.recall.query import search_request
+from hearth.memory.recall.traces import Trace, TraceRing, trace_of
+from hearth.memory.types import (
+    Candidate,
+    Exchange,
+    ImportedTurn,
+    Memory,
+    MemoryType,
+    Metadata,
+    Page,
+    Query,
+    Recall,
+    RetryHit,
+    Scope,
+    SearchResult,
+    SessionInfo,
+    ShortTermView,
+    Step,
+    Usage,
+    Vector,
+)
+from hearth.memory.worker import Worker
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+IMPORT_BATCH = 500
+"""Events of one append; keeps a transaction short."""
+LATEST_PAGES = 20
+"""Pages read from short-term memory for one recall."""
+
+
+class Opened(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a request belongs: its session, exchange and causal parent."""
+
+    scope: Scope
+    """With its session."""
+    exchange: str
+    parent: str | None
+    """The exchange before this one; None at a session's start and where a later step doesn't know it."""
+    generation: int
+
+
+class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a deletion: `done`, or `pending` on the named parts, where the worker completes it."""
+
+    done: bool
+    pending: tuple[str, ...] = ()
+
+
+class Engine:
+    """Memory over its ports. Start it, use it from one event loop, close it."""
+
+    def __init__(
+        self,
+        *,
+        log: EventLog,
+        short_term: ShortTerm,
+        long_term: LongTerm,
+        capture: Capture,
+        worker: Worker,
+        counter: TokenCounter,
+        clock: Clock,
+        policy: RecallPolicy,
+        embedder: str,
+    ) -> None:
+        self.log = log
+        self.short_term = short_term
+        self.long_term = long_term
+        self.capture_path = capture
+        self.worker = worker
+        self.counter = counter
+        self.clock = clock
+        self.policy = policy
+        self.embedder = embedder
+        self.traces = TraceRing()
+        self._breakers = AsyncCircuitBreakerFactory(default_threshold=5, default_ttl=10)
+
+    # -- the request path ------------------------------------------------------------------------------
+
+    async def open(
+        self,
+        scope: Scope,
+        dialogue: Dialogue,
+        *,
+        secret: bytes,
+        response_id: str = "",
+        retry_key: str = "",
+        marked_retry: bool = False,
+    ) -> Opened:
+        """Find the session, exchange and generation of a request. One look-up in the log, nothing written.
+
+        `secret` is the tenant's (`log.secret`); `marked_retry` says that the client calls this a retry.
+        Raises LogUnavailable.
+        """
+        state = await self.log.open_call(
+            scope,
+            tails=tails(dialogue.looked_up, secret),
+            retry_key=retry_key,
+            response_id=response_id,
+            now=self.clock.now(),
+        )
+        hit = state.hit
+        retry = _applies(state.retry, known=bool(scope.session or hit), marked=marked_retry)
+        session = scope.session or (hit and hit.session) or (retry and retry.session) or uuid4().hex
+        if hit is not None and not (dialogue.first_step and dialogue.user_text):
+            exchange, parent = hit.exchange, None
+        else:
+            parent = hit.exchange if hit else None
+            before = tails(dialogue.history, secret).last_pair or parent or ""
+            exchange = exchange_id(session, before, dialogue.user_text, secret)
+        return Opened(
+            scope=msgspec.structs.replace(scope, session=session),
+            exchange=exchange,
+            parent=parent,
+            generation=state.generation,
+        )
+
+    async def view(self, scope: Scope) -> ShortTermView:
+        """The user's short-term memory; an empty view, logged and counted, where the store is down."""
+        return await self._guard("short_term", self.short_term.latest(scope, limit=LATEST_PAGES), ShortTermView())
+
+    async def recall(
+        self,
+        scope: Scope,
+        query: Query,
+        *,
+        generation: int | None = None,
+        budget: int | None = None,
+        model: str = "",
+        deadline: float | None = None,
+        view: ShortTermView | None = None,
+    ) -> Recall:
+        """Find what helps with `query` and render it within `budget` tokens. Never raises for a broken store.
+
+        A store that is late or down is named in `reasons` and the rest is used.
+        """
+        started = time.perf_counter()
+        generation = generation or await self.log.generation(scope.tenant, scope.user)
+        limit = deadline or self.policy.deadline_seconds
+        request = search_request(query, owners=(scope.owner,), deadline=limit)
+        missing: list[str] = []
+        view, found = await asyncio.gather(
+            self._given(view) if view else self._guard(
+                "short_term", self.short_term.latest(scope, limit=LATEST_PAGES), ShortTermView(), limit, missing
+            ),
+            self._guard("long_term", self.long_term.search(request), SearchResult(), limit, missing),
+        )
+        missing.extend(found.missing)
+        block, scored = recall_block(
+            query,
+            found,
+            view,
+            scope=scope,
+            generation=generation,
+            policy=self.policy,
+            counter=self.counter,
+            model=model,
+            budget=self.policy.budget_tokens if budget is None else budget,
+            embedder=self.embedder,
+        )
+        recall = Recall(
+            trace=uuid4().hex,
+            scope=scope,
+            query=query,
+            block=block,
+            scored=scored,
+            vector=found.vector,
+            status=_status(missing),
+            reasons=tuple(missing),
+            milliseconds=(time.perf_counter() - started) * 1000,
+            at=self.clock.now(),
+        )
+        self._account(recall)
+        return recall
+
+    def trace(self, tenant: str, user: str, trace: str) -> Trace:
+        """The explanation of an earlier recall. Raises NotFound for another scope's or an expired one."""
+        found = self.traces.get(trace)
+        if found is None or (found.scope.tenant, found.scope.user) != (tenant, user):
+            raise NotFound
+        return found
+
+    # -- the reply path --------------------------------------------------------------------------------
+
+    async def capture(
+        self,
+        opened: Opened,
+        step: Step,
+        *,
+        event_id: str,
+        page_reply: str = "",
+        vector: Vector | None = None,
+    ) -> Receipt:
+        """Make a step durable; when this returns it survives, or the receipt says that it is lost.
+
+        `page_reply` is the visible assistant text of the whole exchange, this step's included. Never raises.
+        """
+        event = self._event(opened.scope, StepCaptured(step=step), opened.generation, id=event_id, parent=opened.parent)
+        event = msgspec.structs.replace(event, occurred_at=step.started_at)
+        metrics.CAPTURES.labels(step.outcome).inc()
+        page = _short_term_page(opened, step, page_reply)
+        return await self.capture_path.write(event, page=page, vector=vector, block=step.block)
+
+    async def enrich(
+        self, opened: Opened, *, event_id: str, model: str, usage: Usage | None, cost: float | None
+    ) -> None:
+        """Add what is only known after the reply: the model that answered, tokens and cost in US dollars.
+
+        Raises LogUnavailable.
+        """
+        payload = ExchangeEnriched(exchange=opened.exchange, model=model, usage=usage, cost=cost)
+        same = uuid5(NAMESPACE_URL, f"hearth:enriched:{event_id}").hex
+        event = self._event(opened.scope, payload, opened.generation, id=same, parent=event_id)
+        try:
+            await self.log.append([event])
+        except StaleGeneration:
+            metrics.CAPTURE_STALE.inc()
+
+    async def capture_exchange(
+        self, scope: Scope, user_text: str, reply_text: str, *, recall: Recall | None = None, model: str = ""
+    ) -> Opened:
+        """Write down one plain exchange: the library's way, where a program holds both texts.
+
+        Exchanges of one `scope.session` follow one another. Raises BadInput for an empty user text.
+        """
+        if not user_text.strip():
+            raise BadInput("user_text", user_text, "text that is not empty")
+        opened = await self._next_in_session(scope, user_text)
+        now = self.clock.now()
+        step = Step(
+            exchange=opened.exchange,
+            user_text=mask_secrets(user_text),
+            reply_text=mask_secrets(reply_text),
+            outcome="complete",
+            closes=True,
+            injected=recall.block.items if recall else (),
+            trace=recall.trace if recall else "",
+            route="library",
+            model=model,
+            started_at=now,
+            finished_at=now,
+        )
+        vector = recall.vector if recall else None
+        await self.capture(opened, step, event_id=uuid4().hex, page_reply=step.reply_text, vector=vector)
+        return opened
+
+    # -- memories --------------------------------------------------------------------------------------
+
+    async def remember(
+        self,
+        scope: Scope,
+        text: str,
+        *,
+        type: MemoryType = "fact",
+        tags: Sequence[str] = (),
+        metadata: Metadata | None = None,
+        importance: float = 0.5,
+        pinned: bool = False,
+        occurred_at: datetime | None = None,
+        expires_at: datetime | None = None,
+    ) -> Memory:
+        """Add a memory by hand. Durable when it returns, recallable within a second.
+
+        Raises BadInput for an empty text or an importance outside 0 to 1, LogUnavailable.
+        """
+        _check_text(text)
+        _check_importance(importance)
+        now = self.clock.now()
+        memory = Memory(
+            id=uuid4().hex,
+            scope=scope,
+            generation=await self.log.generation(scope.tenant, scope.user),
+            type=type,
+            text=mask_secrets(text.strip()),
+            tags=tuple(dict.fromkeys(tags)),
+            metadata=metadata or {},
+            importance=importance,
+            pinned=pinned,
+            occurred_at=occurred_at or now,
+            created_at=now,
+            updated_at=now,
+            expires_at=expires_at,
+        )
+        await self._append(self._event(scope, MemoryAdded(memory=memory), memory.generation))
+        return memory
+
+    async def memory(self, tenant: str, user: str, memory_id: str) -> Memory:
+        """One live memory. Raises NotFound, LogUnavailable."""
+        found = await self.log.memory(tenant, user, memory_id)
+        if found is None:
+            raise NotFound
+        return found
+
+    async def memories(
+        self,
+        tenant: str,
+        user: str,
+        *,
+        where: MemoryFilter | None = None,
+        after: tuple[datetime, str] | None = None,
+        limit: int = 50,
+    ) -> list[Memory]:
+        """Live memories, newest first, after the keyset position (created_at, id)."""
+        return await self.log.memories(tenant, user, where=where or MemoryFilter(), after=after, limit=limit)
+
+    async def count_memories(self, tenant: str, user: str, *, where: MemoryFilter | None = None) -> int:
+        """How many live memories match."""
+        return await self.log.count_memories(tenant, user, where=where or MemoryFilter())
+
+    async def amend(self, tenant: str, user: str, memory_id: str, **changes: Any) -> Memory:
+        """Change fields of a memory (text, type, tags, metadata, importance, pinned, expires_at).
+
+        Raises NotFound, BadInput, LogUnavailable.
+        """
+        old = await self.memory(tenant, user, memory_id)
+        if "text" in changes:
+            _check_text(changes["text"])
+            changes["text"] = mask_secrets(changes["text"].strip())
+        if "importance" in changes:
+            _check_importance(changes["importance"])
+        changed = tuple(sorted(name for name, value in changes.items() if getattr(old, name) != value))
+        if not changed:
+            return old
+        new = msgspec.structs.replace(old, **changes, updated_at=self.clock.now())
+        payload = MemoryChanged(memory=new, changed=changed)
+        await self._append(self._event(old.scope, payload, old.generation))
+        return new
+
+    async def search(
+        self, scope: Scope, text: str, *, where: MemoryFilter | None = None, limit: int = 10
+    ) -> list[Candidate]:
+        """Memories and pages near in meaning or words to `text`, best first, that pass `where`.
+
+        Raises BadInput for an empty text, StoreUnavailable.
+        """
+        if not text.strip():
+            raise BadInput("query", text, "text that is not empty")
+        where = where or MemoryFilter()
+        request = SearchRequest(owners=(scope.owner,), text=text, kinds=where.types, deadline=2.0)
+        found = await self.long_term.search(request)
+        generation = await self.log.generation(scope.tenant, scope.user)
+        now = self.clock.now()
+        live = [c for c in found.candidates if c.record.generation == generation and matches(c.record, where, now)]
+        return sorted(live, key=_search_rank, reverse=True)[:limit]
+
+    async def forget(self, scope: Scope, memory_id: str) -> Forgotten:
+        """Remove one memory everywhere. Raises NotFound, LogUnavailable; a store that is down is `pending`."""
+        memory = await self.memory(scope.tenant, scope.user, memory_id)
+        await self._append(self._event(memory.scope, MemoryForgotten(memory=memory_id), memory.generation))
+        return await self._removed(("long_term", self.long_term.delete(memory.scope.owner, [memory_id])))
+
+    async def forget_exchange(self, scope: Scope, exchange_id: str) -> Forgotten:
+        """Remove one exchange and its page everywhere. Raises NotFound, LogUnavailable."""
+        exchange = await self.exchange(scope.tenant, scope.user, exchange_id)
+        generation = await self.log.generation(scope.tenant, scope.user)
+        await self._append(self._event(exchange.scope, PageForgotten(page=exchange_id), generation))
+        return await self._removed(
+            ("long_term", self.long_term.delete(exchange.scope.owner, [exchange_id])),
+            ("short_term", self.short_term.drop(exchange.scope, [exchange_id])),
+        )
+
+    async def erase(self, tenant: str, user: str) -> Forgotten:
+        """Remove all of a user: unreachable when this returns, purged from each store or named as pending.
+
+        Raises LogUnavailable. Erasing a user who does not exist is no error.
+        """
+        generation = await self.log.generation(tenant, user) + 1
+        scope = Scope(tenant=tenant, user=user)
+        await self._append(self._event(scope, UserErased(generation=generation), generation))
+        self.traces.drop(tenant, user)
+        return await self._removed(
+            ("long_term", self.long_term.clear(tenant, user)), ("short_term", self.short_term.clear(tenant, user))
+        )
+
+    async def import_turns(self, scope: Scope, turns: Sequence[ImportedTurn]) -> tuple[int, int]:
+        """Bring in dated turns held elsewhere; returns (exchanges, turns). A second import changes nothing.
+
+        Raises BadInput for a turn in the future, LogUnavailable.
+        """
+        now = self.clock.now()
+        for number, turn in enumerate(turns):
+            if turn.at > now:
+                raise BadInput(f"turns[{number}].at", turn.at.isoformat(), "a time that is not in the future")
+        generation = await self.log.generation(scope.tenant, scope.user)
+        events = imported_steps(scope, turns, generation=generation, mask=mask_secrets)
+        for start in range(0, len(events), IMPORT_BATCH):
+            await self._append(*events[start : start + IMPORT_BATCH])
+        return len(events), len(turns)
+
+    # -- reading ---------------------------------------------------------------------------------------
+
+    async def exchange(self, tenant: str, user: str, exchange_id: str) -> Exchange:
+        """One exchange. Raises NotFound, LogUnavailable."""
+        found = await self.log.exchange(tenant, user, exchange_id)
+        if found is None:
+            raise NotFound
+        return found
+
+    async def exchanges(
+        self,
+        tenant: str,
+        user: str,
+        *,
+        session: str | None = None,
+        after: tuple[datetime, str] | None = None,
+        limit: int = 50,
+    ) -> list[Exchange]:
+        """Exchanges, newest first, after the keyset position (started_at, id)."""
+        return await self.log.exchanges(tenant, user, session=session, after=after, limit=limit)
+
+    async def sessions(
+        self, tenant: str, user: str, *, after: tuple[datetime, str] | None = None, limit: int = 50
+    ) -> list[SessionInfo]:
+        """Sessions, newest first, after the keyset position (last_at, id)."""
+        return await self.log.sessions(tenant, user, after=after, limit=limit)
+
+    async def drain(self) -> None:
+        """Wait until everything acknowledged so far stands in every projection."""
+        await self.capture_path.drain()
+        await self.worker.drain()
+
+    # -- inside ----------------------------------------------------------------------------------------
+
+    async def _next_in_session(self, scope: Scope, user_text: str) -> Opened:
+        """Open an exchange after the latest one of `scope.session`, or in a new session where none is named."""
+        session = scope.session or uuid4().hex
+        latest = await self.log.exchanges(scope.tenant, scope.user, session=session, after=None, limit=1)
+        parent = latest[0].id if latest else None
+        secret = await self.log.secret(scope.tenant)
+        return Opened(
+            scope=msgspec.structs.replace(scope, session=session),
+            exchange=exchange_id(session, parent or "", user_text, secret),
+            parent=parent,
+            generation=await self.log.generation(scope.tenant, scope.user),
+        )
+
+    async def _append(self, *events: Event) -> None:
+        await self.log.append(events)
+        self.worker.notify()
+
+    def _event(
+        self, scope: Scope, payload: Payload, generation: int, *, id: str | None = None, parent: str | None = None
+    ) -> Event:
+        return Event(
+            id=id or uuid4().hex,
+            tenant=scope.tenant,
+            user=scope.user,
+            agent=scope.agent,
+            session=scope.session,
+            generation=generation,
+            occurred_at=self.clock.now(),
+            parent=parent,
+            payload=payload,
+        )
+
+    @staticmethod
+    async def _given(value: T) -> T:
+        return value
+
+    async def _guard(
+        self, part: str, work: Awaitable[T], fallback: T, limit: float = 0.150, missing: list[str] | None = None
+    ) -> T:
+        """The request path's boundary: a store's failure becomes `fallback`, logged, counted and named."""
+        try:
+            async with await self._breakers.get_breaker(part):
+                return await asyncio.wait_for(work, limit)
+        except (TimeoutError, OpenedState, HearthError) as error:
+            logger.warning("recall goes on without %s: %s", part, error or type(error).__name__)
+        except Exception:
+            logger.exception("recall goes on without %s", part)
+        finally:
+            if asyncio.iscoroutine(work):
+                work.close()
+        metrics.RECALL_MISSING.labels(part).inc()
+        if missing is not None:
+            missing.append(part)
+        return fallback
+
+    async def _removed(self, *removals: tuple[str, Awaitable[None]]) -> Forgotten:
+        pending: list[str] = []
+        for part, removal in removals:
+            try:
+                await removal
+            except StoreUnavailable:
+                logger.warning("%s is down; the worker completes the deletion", part, exc_info=True)
+                metrics.FAILURES.labels(f"{part}.delete").inc()
+                pending.append(part)
+        return Forgotten(done=not pending, pending=tuple(pending))
+
+    def _account(self, recall: Recall) -> None:
+        metrics.RECALLS.labels(recall.status).inc()
+        metrics.RECALL_SECONDS.observe(recall.milliseconds / 1000)
+        self.traces.add(trace_of(recall))
+
+
+def matches(record: Page | Memory, where: MemoryFilter, now: datetime) -> bool:
+    """True if a live record meets every condition of `where`; a page has neither tags nor metadata."""
+    if isinstance(record, Page):
+        kind, text, live = "page", f"{record.user_text}\n{record.reply_text}", record.state == "active"
+        live = live and record.kind == "dialogue"
+        tags: tuple[str, ...] = ()
+        metadata: Metadata = {}
+    else:
+        kind, text, tags, metadata = record.type, record.text, record.tags, record.metadata
+        live = (record.expires_at is None or record.expires_at > now) and (
+            where.include_superseded or record.valid_to is None
+        )
+    return (
+        live
+        and (not where.types or kind in where.types)
+        and all(tag in tags for tag in where.tags)
+        and all(key in metadata and metadata[key] == value for key, value in where.metadata.items())
+        and (where.since is None or record.occurred_at >= where.since)
+        and (where.until is None or record.occurred_at < where.until)
+        and all(word in text.casefold() for word in where.words.casefold().split())
+        and (where.agent is None or record.scope.agent == where.agent)
+        and (where.session is None or record.scope.session == where.session)
+    )
+
+
+def _search_rank(candidate: Candidate) -> float:
+    return (candidate.text_score or 0.0) + candidate.coverage
+
+
+def _applies(retry: RetryHit | None, *, known: bool, marked: bool) -> RetryHit | None:
+    """A retry counts if the earlier capture was cut short, the client says so, or the session is known."""
+    if retry is None or not (known or marked or retry.outcome != "complete"):
+        return None
+    return retry
+
+
+def _status(missing: Sequence[str]) -> Any:
+    if "long_term" in missing and "short_term" in missing:
+        return "failed"
+    return "partial" if missing else "ok"
+
+
+def _short_term_page(opened: Opened, step: Step, page_reply: str) -> Page | None:
+    """The page for short-term memory: whole where the exchange closes, for its block alone where it is open."""
+    readable = step.closes and step.outcome != "failed" and bool(step.user_text)
+    if not readable and step.block is None:
+        return None
+    return Page(
+        id=step.exchange,
+        scope=opened.scope,
+        generation=opened.generation,
+        user_text=step.user_text if readable else "",
+        reply_text=page_reply if readable else "",
+        occurred_at=step.started_at,
+        previous=opened.parent,
+        kind=step.kind,
+        timezone=step.timezone,
+        injected=step.injected,
+    )
+
+
+def _check_text(text: object) -> None:
+    if not isinstance(text, str) or not text.strip():
+        raise BadInput("text", text, "text that is not empty")
+
+
+def _check_importance(importance: float) -> None:
+    if not 0 <= importance <= 1:
+        raise BadInput("importance", importance, "a number from 0 to 1")
+
+
+__all__ = ["Engine", "Forgotten", "Opened", "matches"]

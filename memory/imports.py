@@ -1,0 +1,83 @@
+"""Dated turns from elsewhere → captured steps, so that imported and live dialogue take one path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from uuid import NAMESPACE_URL, uuid5
+
+import msgspec
+
+from hearth.memory.events.kinds import Event, StepCaptured
+from hearth.memory.types import ImportedTurn, Scope, Step
+
+_NAMESPACE = uuid5(NAMESPACE_URL, "hearth:import")
+
+
+def imported_steps(
+    scope: Scope, turns: Sequence[ImportedTurn], *, generation: int, mask: Callable[[str], str]
+) -> list[Event]:
+    """One `step.captured` for each exchange of the turns, in order; equal input gives equal ids.
+
+    An exchange is the user's turns up to and with the assistant's that answer them. `mask` is applied to
+    every text before it goes anywhere.
+    """
+    events: list[Event] = []
+    ordered = sorted(turns, key=lambda turn: turn.at)
+    by_session = sorted(ordered, key=lambda turn: turn.session)
+    for session, group in groupby(by_session, key=lambda turn: turn.session):
+        place = msgspec.structs.replace(scope, session=session or scope.session or "import")
+        parent: str | None = None
+        for exchange in _exchanges(list(group)):
+            event = _step(place, exchange, parent=parent, generation=generation, mask=mask)
+            parent = event.payload.step.exchange if isinstance(event.payload, StepCaptured) else None
+            events.append(event)
+    return events
+
+
+def _exchanges(turns: Sequence[ImportedTurn]) -> Iterator[list[ImportedTurn]]:
+    current: list[ImportedTurn] = []
+    for turn in turns:
+        if turn.role == "user" and any(earlier.role == "assistant" for earlier in current):
+            yield current
+            current = []
+        current.append(turn)
+    if current:
+        yield current
+
+
+def _step(
+    scope: Scope,
+    turns: Sequence[ImportedTurn],
+    *,
+    parent: str | None,
+    generation: int,
+    mask: Callable[[str], str],
+) -> Event:
+    identity = [scope.owner, scope.session, *(t.id or f"{t.at.isoformat()} {t.role} {t.content}" for t in turns)]
+    exchange = uuid5(_NAMESPACE, "\x1f".join(identity)).hex
+    said = {role: [t for t in turns if t.role == role] for role in ("user", "assistant")}
+    step = Step(
+        exchange=exchange,
+        user_text=mask("\n".join(t.content for t in said["user"])),
+        reply_text=mask("\n".join(t.content for t in said["assistant"])),
+        user_name=next((t.name for t in said["user"] if t.name), ""),
+        reply_name=next((t.name for t in said["assistant"] if t.name), ""),
+        outcome="complete",
+        closes=True,
+        started_at=turns[0].at,
+        finished_at=turns[-1].at,
+        route="import",
+        source="import",
+    )
+    return Event(
+        id=uuid5(_NAMESPACE, exchange).hex,
+        tenant=scope.tenant,
+        user=scope.user,
+        agent=scope.agent,
+        session=scope.session,
+        generation=generation,
+        occurred_at=turns[0].at,
+        parent=parent,
+        payload=StepCaptured(step=step),
+    )

@@ -1,0 +1,26 @@
+"""Counters and timings of the engine, in a registry of their own that the gateway serves."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+REGISTRY = CollectorRegistry()
+
+_MILLISECONDS = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.0, 2.0)
+
+RECALLS = Counter("hearth_recalls", "Recalls by status.", ["status"], registry=REGISTRY)
+RECALL_SECONDS = Histogram(
+    "hearth_recall_seconds", "Time of a whole recall.", buckets=_MILLISECONDS, registry=REGISTRY
+)
+RECALL_MISSING = Counter("hearth_recall_missing", "Parts that a recall had to do without.", ["part"], registry=REGISTRY)
+BLOCK_TOKENS = Counter("hearth_block_tokens", "Tokens put into prompts.", ["tenant"], registry=REGISTRY)
+CAPTURES = Counter("hearth_captures", "Captured steps by outcome.", ["outcome"], registry=REGISTRY)
+CAPTURE_SECONDS = Histogram(
+    "hearth_capture_seconds", "Time until a capture was durable.", buckets=_MILLISECONDS, registry=REGISTRY
+)
+CAPTURE_SPOOLED = Counter("hearth_capture_spooled", "Captures that went to the spool.", registry=REGISTRY)
+CAPTURE_LOST = Counter("hearth_capture_lost", "Captures that neither log nor spool took.", registry=REGISTRY)
+CAPTURE_STALE = Counter(
+    "hearth_capture_stale", "Captures refused because their user was erased meanwhile.", registry=REGISTRY
+)
+FAILURES = Counter("hearth_failures", "Failures that memory absorbed, by place.", ["place"], registry=REGISTRY)
