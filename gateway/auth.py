@@ -1,0 +1,125 @@
+"""LiteLLM's authentication over Hearth's key table, and the way back from LiteLLM's caller to the key."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from typing import NoReturn
+from urllib.parse import urlsplit
+
+from fastapi import HTTPException, Request
+from litellm.proxy import proxy_server
+from litellm.proxy._types import LitellmUserRoles, UserAPIKeyAuth
+
+from hearth.config.check import is_loopback
+from hearth.config.settings import HearthSettings, Settings
+from hearth.gateway.identity import Off, is_no_name, usable_id
+from hearth.gateway.keys import Key, KeyTable, digest_of, key_table, presented_key, virtual_key
+
+
+class _Installed:
+    """What this process authenticates with. One module owns it, however often a plugin file is executed."""
+
+    settings: HearthSettings | None = None
+    table: KeyTable = KeyTable([])
+
+
+def install(settings: Settings) -> KeyTable:
+    """Make these settings' keys the ones that count in this process; return the table."""
+    _Installed.table = key_table(settings.hearth)
+    _Installed.settings = settings.hearth
+    return _Installed.table
+
+
+async def user_api_key_auth(request: Request, api_key: str) -> UserAPIKeyAuth:
+    """LiteLLM's `custom_auth`: the caller of a key of the table, or 401.
+
+    LiteLLM's master key stays what it is: its administrator, without memory.
+    """
+    key = authenticate(request, api_key)
+    if key is not None:
+        return caller(key)
+    master = proxy_server.master_key
+    if api_key and master and hmac.compare_digest(api_key.encode(), master.encode()):
+        return UserAPIKeyAuth(api_key=digest_of(api_key), user_role=LitellmUserRoles.PROXY_ADMIN)
+    return _refuse(bool(api_key))
+
+
+def authenticate(request: Request, api_key: str | None = None) -> Key | None:
+    """The key of a request to LiteLLM's routes or ours; None if it has no valid one.
+
+    `api_key` is the presented text where LiteLLM has already found it.
+    """
+    if _Installed.table.keyless is not None:
+        return _Installed.table.keyless if is_local(request) else None
+    return _Installed.table.find(presented_key(request.headers.items()) if api_key is None else api_key)
+
+
+def is_local(request: Request) -> bool:
+    """True if the request comes from this machine, not from a foreign web page in its browser.
+
+    A page can send requests to loopback addresses, directly or by a name that it resolves to one, and then
+    its origin or the host that it asked for is no loopback one.
+    """
+    client = request.client.host if request.client is not None else ""
+    named = [_host(origin) for origin in request.headers.getlist("origin")]
+    named.append(_host("//" + request.headers.get("host", "")))
+    return all(is_loopback(host) for host in [client, *named])
+
+
+def caller(key: Key) -> UserAPIKeyAuth:
+    """The key as LiteLLM knows callers: its `models` and limits are enforced there, without a database."""
+    return UserAPIKeyAuth(
+        api_key=key.digest,
+        key_alias=key.name,
+        team_id=key.tenant,
+        user_role=LitellmUserRoles.INTERNAL_USER,
+        models=list(key.models),
+        rpm_limit=key.rpm,
+        tpm_limit=key.tpm,
+        max_parallel_requests=key.max_parallel,
+    )
+
+
+def key_of(user_api_key_dict: UserAPIKeyAuth) -> Key | Off:
+    """The key behind LiteLLM's caller, in its hooks; or why the call has no memory.
+
+    A key of the table is known by its digest, which no metadata can claim.
+    """
+    key = _Installed.table.by_digest(user_api_key_dict.api_key or "")
+    if key is not None:
+        return key
+    settings = _Installed.settings
+    if settings is None or not settings.virtual_keys:
+        return Off(reason="unknown key")
+    return _virtual(user_api_key_dict, settings)
+
+
+def _virtual(known: UserAPIKeyAuth, settings: HearthSettings) -> Key | Off:
+    """A key of LiteLLM's database: its team is the tenant, its metadata says whose memory it reaches."""
+    metadata: Mapping[str, object] = known.metadata or {}
+    tenant = known.team_id or _text(metadata, "tenant")
+    user = _text(metadata, "user")
+    if not tenant:
+        return Off(reason="no tenant: key has neither team nor metadata.tenant")
+    if bool(user) == (metadata.get("users") == "named"):
+        return Off(reason="no user: key metadata needs either user or users: named")
+    return virtual_key(known.key_alias or known.token or "", tenant, settings, user=user)
+
+
+def _text(metadata: Mapping[str, object], name: str) -> str:
+    value = metadata.get(name)
+    return value if isinstance(value, str) and usable_id(value) and not is_no_name(value) else ""
+
+
+def _host(origin: str) -> str:
+    try:
+        return urlsplit(origin).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _refuse(given: bool) -> NoReturn:
+    if _Installed.table.keyless is not None:
+        raise HTTPException(401, "this gateway has no keys and serves callers on its own machine only")
+    raise HTTPException(401, "unknown key" if given else "no key: send it as a bearer token or x-api-key")

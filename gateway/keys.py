@@ -1,0 +1,274 @@
+"""The gateway's keys: who a presented key belongs to, and what its calls may do."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import reduce
+
+import msgspec
+
+from hearth.config.settings import Access, HearthSettings, KeySettings, ModelSettings
+from hearth.config.switches import MODES, Mode, ModeName, narrow
+from hearth.memory.types import Scope
+
+Headers = Sequence[tuple[str, str]]
+"""Header names and values in the order received, repeats included; names in any case."""
+
+TOKEN_HEADERS = ("x-litellm-api-key", "authorization", "api-key", "x-api-key", "x-goog-api-key")
+"""Where clients put their key, in the order in which LiteLLM looks."""
+
+
+class Grant(msgspec.Struct, frozen=True, kw_only=True):
+    """What one level of the settings (all, a key, a model) says about memory; None: nothing."""
+
+    default: Mode | None = None
+    """For calls that don't say."""
+    ceiling: Mode | None = None
+    """The most that a call can ask for."""
+
+
+class ModelRule(msgspec.Struct, frozen=True, kw_only=True):
+    """What the settings say about models whose name matches a pattern."""
+
+    pattern: str
+    grant: Grant
+    budget: int | None = None
+
+
+class Allowance(msgspec.Struct, frozen=True, kw_only=True):
+    """What a key's calls to one model get: mode unless they ask, the most they can ask for, block tokens."""
+
+    default: Mode
+    ceiling: Mode
+    budget: int
+    budget_max: int
+
+
+class MemoryPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """What memory does for a key's calls, from the settings alone."""
+
+    general: Grant = Grant(default=Mode.ON, ceiling=Mode.ON)
+    own: Grant = Grant()
+    budget: int = 1024
+    """Most tokens of a block, where the call doesn't say."""
+    budget_max: int = 8192
+    """Most tokens that a call can ask for."""
+    budget_share: float = 0.1
+    """Most of the model's window that a block may have."""
+    daily_tokens: int | None = None
+    """Block tokens a day; None: no limit."""
+    rollout: float = 100.0
+    """Percent of keys that have memory."""
+    rules: tuple[ModelRule, ...] = ()
+
+    def for_model(self, model: str) -> Allowance:
+        """What holds for calls to that model: of key and model what both allow, else the general setting."""
+        rule = next((rule for rule in self.rules if fnmatchcase(model, rule.pattern)), None)
+        grants = [self.own] if rule is None else [self.own, rule.grant]
+        limit = None if rule is None else rule.budget
+        return Allowance(
+            default=_both([grant.default for grant in grants], self.general.default),
+            ceiling=_both([grant.ceiling for grant in grants], self.general.ceiling),
+            budget=self.budget if limit is None else min(self.budget, limit),
+            budget_max=self.budget_max if limit is None else min(self.budget_max, limit),
+        )
+
+
+def _both(modes: Iterable[Mode | None], otherwise: Mode | None) -> Mode:
+    said = [mode for mode in modes if mode is not None]
+    return reduce(narrow, said) if said else otherwise or Mode.OFF
+
+
+class Key(msgspec.Struct, frozen=True, kw_only=True):
+    """A gateway key as resolved from the settings; it holds no key material but a digest."""
+
+    name: str
+    tenant: str
+    digest: str = ""
+    """SHA-256 of the key, hexadecimal; empty for keys that LiteLLM's database holds."""
+    user: str = ""
+    """The person whose key it is; empty for an app's key, whose requests name their users."""
+    default_user: str = ""
+    """Only the keyless quickstart has one: whose memory it is where a request names nobody."""
+    agent: str = "default"
+    isolated: bool = False
+    namespace: str = ""
+    user_header: str = ""
+    """Lower-case name of the header in which this app names its end user, besides x-hearth-user."""
+    session_header: str = ""
+    timezone: str = "UTC"
+    models: tuple[str, ...] = ()
+    rpm: int | None = None
+    tpm: int | None = None
+    max_parallel: int | None = None
+    policy: MemoryPolicy = MemoryPolicy()
+    scopes: frozenset[Access] = frozenset({"read", "write"})
+
+    @property
+    def personal(self) -> bool:
+        """True for a person's key, whose requests can't name anybody else."""
+        return bool(self.user)
+
+    def scope(self, user: str = "", *, agent: str = "", session: str = "") -> Scope:
+        """The scope of this key's records; `user` counts for an app's key only."""
+        return Scope(
+            tenant=self.tenant,
+            user=self.user or self.qualified(user),
+            agent=agent or self.agent,
+            session=session,
+            isolated=self.isolated,
+        )
+
+    def qualified(self, user: str) -> str:
+        """The user id with this app's namespace before it."""
+        return f"{self.namespace}:{user}" if self.namespace and user else user
+
+
+class NewKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A fresh key: the text that the client gets, and the lines that go into the YAML."""
+
+    plain: str
+    yaml: str
+
+    def __repr__(self) -> str:
+        return "NewKey(…)"
+
+
+class KeyTable:
+    """All keys of the settings, found by the presented text in constant time."""
+
+    def __init__(self, keys: Iterable[Key], *, keyless: Key | None = None) -> None:
+        self._by_digest = {key.digest: key for key in keys}
+        self._by_name = {key.name: key for key in self._by_digest.values()}
+        self.keyless = keyless
+        """The key that every caller on this machine has, in the quickstart; else None."""
+        if keyless is not None:
+            self._by_digest[keyless.digest] = self._by_name[keyless.name] = keyless
+
+    def find(self, token: str) -> Key | None:
+        """The key of that presented text; None if it is unknown.
+
+        The look-up is by SHA-256, so its timing says nothing about a configured key.
+        """
+        found = self.by_digest(digest_of(token)) if token else None
+        return found if found is not self.keyless else None
+
+    def by_digest(self, digest: str) -> Key | None:
+        """The key whose SHA-256, in hexadecimal, that is; None if there is none."""
+        key = self._by_digest.get(digest)
+        return key if key is not None and hmac.compare_digest(key.digest, digest) else None
+
+    def named(self, name: str) -> Key | None:
+        """The key of that name; None if there is none."""
+        return self._by_name.get(name)
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._by_name.values())
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+
+def digest_of(token: str) -> str:
+    """SHA-256 of a key, hexadecimal: enough for a random key of 256 bits, and what LiteLLM logs a key by."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def new_key(name: str) -> NewKey:
+    """Make a random key of 256 bits for `hearth key new`; only its hash goes into the YAML."""
+    plain = f"sk-hearth-{secrets.token_urlsafe(32)}"
+    lines = f"- name: {name}\n  hash: sha256:{digest_of(plain)}"
+    return NewKey(plain=plain, yaml=lines)
+
+
+def presented_key(headers: Headers) -> str:
+    """The key that a request carries, without its scheme; empty where there is none."""
+    given = {name.lower(): value for name, value in reversed(headers)}
+    for name in TOKEN_HEADERS:
+        value = given.get(name, "").strip()
+        if value:
+            return re.sub(r"^(bearer|basic)\s+", "", value, flags=re.IGNORECASE)
+    return ""
+
+
+def key_table(settings: HearthSettings) -> KeyTable:
+    """The table for these settings. Two names for one key are refused with ValueError."""
+    keys = [_key(key, settings) for key in settings.keys]
+    digests = [key.digest for key in keys]
+    for key in keys:
+        if digests.count(key.digest) > 1:
+            raise ValueError(f"hearth.keys: {key.name} is the same key as another; give each its own")
+    return KeyTable(keys, keyless=_keyless(settings) if settings.keyless else None)
+
+
+def virtual_key(name: str, tenant: str, settings: HearthSettings, *, user: str = "") -> Key:
+    """A key of LiteLLM's own database: a person's where `user` is given, else an app's."""
+    return Key(
+        name=name,
+        tenant=tenant,
+        user=user,
+        user_header=settings.user_header or "",
+        session_header=settings.session_header or "",
+        timezone=settings.timezone,
+        policy=_policy(settings),
+    )
+
+
+def _keyless(settings: HearthSettings) -> Key:
+    """Everybody's key on this machine's loopback address: tenant `default`, user `me` unless one is named."""
+    key = virtual_key("local", "default", settings)
+    return msgspec.structs.replace(key, digest=digest_of("keyless"), default_user="me")
+
+
+def _key(key: KeySettings, settings: HearthSettings) -> Key:
+    plain = key.key.get_secret_value() if key.key is not None else ""
+    return Key(
+        name=key.name,
+        tenant=key.tenant,
+        digest=(key.hash or "").removeprefix("sha256:") or digest_of(plain),
+        user=key.user or "",
+        agent=key.agent,
+        isolated=key.isolate_agents,
+        namespace=key.user_namespace or "",
+        user_header=key.user_header or settings.user_header or "",
+        session_header=key.session_header or settings.session_header or "",
+        timezone=key.timezone or settings.timezone,
+        models=key.models,
+        rpm=key.rpm,
+        tpm=key.tpm,
+        max_parallel=key.max_parallel,
+        policy=_policy(settings, key),
+        scopes=frozenset(key.scopes),
+    )
+
+
+def _policy(settings: HearthSettings, key: KeySettings | None = None) -> MemoryPolicy:
+    budget = key.budget_tokens if key else None
+    return MemoryPolicy(
+        general=_grant(settings.memory, settings.memory_max),
+        own=_grant(key.memory, key.memory_max) if key else Grant(),
+        budget=settings.recall.budget_tokens if budget is None else budget,
+        budget_max=settings.recall.budget_max if budget is None else budget,
+        budget_share=settings.recall.budget_share,
+        daily_tokens=key.daily_memory_tokens if key else None,
+        rollout=settings.rollout,
+        rules=_rules(settings.models),
+    )
+
+
+def _grant(default: ModeName | None, ceiling: ModeName | None) -> Grant:
+    most = ceiling or default
+    return Grant(default=MODES[default] if default else None, ceiling=MODES[most] if most else None)
+
+
+def _rules(models: Mapping[str, ModelSettings]) -> tuple[ModelRule, ...]:
+    """Longer patterns first, so that the more exact of two wins."""
+    return tuple(
+        ModelRule(pattern=name, grant=_grant(model.memory, model.memory_max), budget=model.budget_tokens)
+        for name, model in sorted(models.items(), key=lambda item: (-len(item[0]), item[0]))
+    )

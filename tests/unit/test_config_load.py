@@ -1,0 +1,214 @@
+"""Settings are read from one file and the environment, and every mistake in them is named at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hearth.config.load import QUICKSTART, load_settings, parse_settings
+from hearth.config.problems import SettingsError
+from hearth.config.settings import Settings
+
+HASH = "sha256:" + "a" * 64
+KEY = f"""
+  keys:
+    - name: app
+      hash: {HASH}
+      tenant: acme
+      users: named
+"""
+
+
+def parse(text: str, **environ: str) -> Settings:
+    return parse_settings(text, environ, source="conf.yaml")
+
+
+def problems(text: str, **environ: str) -> list[str]:
+    with pytest.raises(SettingsError) as caught:
+        parse(text, **environ)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_defaults_hold_where_the_file_says_nothing() -> None:
+    """A file without the section gives the documented defaults and keeps LiteLLM's sections untouched."""
+    settings = parse("model_list:\n  - model_name: os.environ/NAME\n")
+    assert settings.hearth.recall.deadline_ms == 150
+    assert settings.hearth.durability == "power"
+    assert settings.hearth.memory == "on"
+    assert settings.litellm == {"model_list": [{"model_name": "os.environ/NAME"}]}
+
+
+def test_file_is_read_from_disk(tmp_path: Path) -> None:
+    """load_settings reads the file that it is given."""
+    file = tmp_path / "conf.yaml"
+    file.write_text("hearth:\n  data_dir: /srv/hearth\n", encoding="utf-8")
+    settings = load_settings(file, {})
+    assert settings.hearth.data_dir == Path("/srv/hearth")
+    assert settings.hearth.spool_dir == Path("/srv/hearth/spool")
+
+
+def test_a_file_that_is_not_there_is_a_named_error(tmp_path: Path) -> None:
+    """A missing file is reported by its path."""
+    with pytest.raises(SettingsError, match=r"none\.yaml"):
+        load_settings(tmp_path / "none.yaml", {})
+
+
+@pytest.mark.parametrize(
+    ("word", "mode"),
+    [("on", "on"), ("off", "off"), ("read", "read"), ("write", "write"), ("shadow", "shadow")],
+)
+def test_memory_words_are_words_though_yaml_reads_on_and_off_as_booleans(word: str, mode: str) -> None:
+    """`memory: off`, unquoted, is the mode off."""
+    assert parse(f"hearth:\n  memory: {word}\n").hearth.memory == mode
+    assert parse("hearth:\n  timezone: UTC\n", HEARTH_MEMORY=word).hearth.memory == mode
+
+
+def test_environment_overrides_the_file() -> None:
+    """HEARTH_<SECTION>__<KEY> wins over the file, and leaves the section's other keys."""
+    settings = parse(
+        "hearth:\n  recall:\n    deadline_ms: 99\n    budget_tokens: 7\n",
+        HEARTH_RECALL__DEADLINE_MS="200",
+        HEARTH_DATA_DIR="/data",
+        HEARTH_CONFIG="conf.yaml",
+        HOME="/root",
+    )
+    assert settings.hearth.recall.deadline_ms == 200
+    assert settings.hearth.recall.budget_tokens == 7
+    assert settings.hearth.data_dir == Path("/data")
+
+
+def test_unknown_environment_name_is_an_error_with_the_nearest_name() -> None:
+    """A misspelt HEARTH_ variable stops the start."""
+    (problem,) = problems("hearth: {}\n", HEARTH_RECALL__DEADLINE="200")
+    assert "HEARTH_RECALL__DEADLINE:" in problem
+    assert "did you mean `HEARTH_RECALL__DEADLINE_MS`?" in problem
+
+
+def test_wrong_value_in_the_environment_names_the_variable() -> None:
+    """A value of the wrong type says which variable it came from."""
+    (problem,) = problems("hearth: {}\n", HEARTH_RECALL__DEADLINE_MS="fast")
+    assert "hearth.recall.deadline_ms (HEARTH_RECALL__DEADLINE_MS)" in problem
+    assert "'fast'" in problem
+
+
+def test_every_mistake_is_listed_with_key_path_line_value_and_remedy() -> None:
+    """One start shows all mistakes, each with where it stands and what would be right."""
+    found = problems(
+        "model_list: []\n"
+        "hearth:\n"
+        "  recal:\n"
+        "    deadline_ms: 5\n"
+        "  capture:\n"
+        "    tools: some\n"
+        "  durability: power\n"
+        "  recall:\n"
+        "    budget_tokens: many\n"
+        "  keys:\n"
+        "    - name: app\n"
+        f"      hash: {HASH}\n"
+        "      tenat: acme\n",
+        HEARTH_XYZ="1",
+    )
+    text = "\n".join(found)
+    assert "hearth.recal (conf.yaml:3): unknown key -> did you mean `recall`?" in text
+    assert "hearth.capture.tools (conf.yaml:6): got 'some' -> expected 'names' or 'full'" in text
+    assert "hearth.recall.budget_tokens (conf.yaml:9): got 'many' -> expected a valid integer" in text
+    assert "hearth.keys[0].tenat (conf.yaml:13): unknown key -> did you mean `tenant`?" in text
+    assert "hearth.keys[0].tenant (conf.yaml:11): is missing" in text
+    assert "HEARTH_XYZ" in text
+    assert len(found) == 6
+
+
+@pytest.mark.parametrize("key", ["redis_url", "qdrant_url", "postgres_url", "worker"])
+def test_settings_that_do_nothing_are_refused(key: str) -> None:
+    """What this version does not have is an unknown key, never silently accepted."""
+    (problem,) = problems(f"hearth:\n  {key}: x\n")
+    assert f"hearth.{key} (conf.yaml:2): unknown key" in problem
+
+
+def test_misspelt_section_is_an_error() -> None:
+    """LiteLLM would ignore `heart:`, so Hearth does not."""
+    (problem,) = problems("heart:\n  memory: off\n")
+    assert "did you mean `hearth`?" in problem
+
+
+def test_a_key_that_stands_twice_is_an_error() -> None:
+    """YAML would silently take the last one."""
+    (problem,) = problems("hearth:\n  memory: off\n  memory: on\n")
+    assert "hearth.memory (conf.yaml:3): stands twice, first on line 2" in problem
+
+
+@pytest.mark.parametrize("text", ["hearth: [\n", "- a\n- b\n", "hearth: 7\n", "just text\n"])
+def test_text_that_is_no_configuration_is_an_error(text: str) -> None:
+    """Broken YAML, a list or a plain value is reported, not raised through."""
+    assert problems(text)
+
+
+def test_empty_file_is_an_empty_configuration() -> None:
+    """An empty file parses to the defaults."""
+    assert parse("").hearth == Settings().hearth
+
+
+def test_os_environ_values_are_looked_up() -> None:
+    """`os.environ/NAME` in Hearth's section is replaced, as LiteLLM does in its own."""
+    text = "hearth:\n  keys:\n    - {name: a, tenant: t, user: u, key: os.environ/APP_KEY}\n"
+    settings = parse(text, APP_KEY="sk-0123456789abcdef")
+    (key,) = settings.hearth.keys
+    assert key.key is not None
+    assert key.key.get_secret_value() == "sk-0123456789abcdef"
+    assert any("environment variable APP_KEY is not set" in problem for problem in problems(text))
+
+
+def test_secrets_are_never_shown() -> None:
+    """Neither repr nor an error message holds a configured key."""
+    secret = "sk-secret-0123456789"
+    text = f"hearth:\n  keys:\n    - {{name: a, tenant: t, user: u, key: {secret}}}\n"
+    assert secret not in repr(parse(text))
+    assert secret not in str(parse(text))
+    bad = problems(text.replace("user: u", "user: u, users: named"))
+    assert secret not in "".join(bad)
+    short = problems("hearth:\n  keys:\n    - {name: a, tenant: t, user: u, key: sk-shrt}\n")
+    assert "sk-shrt" not in "".join(short)
+    assert "at least 16 characters" in "".join(short)
+    number = problems("hearth:\n  keys:\n    - {name: a, tenant: t, user: u, key: 73577357}\n")
+    assert "73577357" not in "".join(number)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (f"hash: '{HASH}', tenant: t", "exactly one of `user: NAME`"),
+        (f"hash: '{HASH}', tenant: t, user: u, users: named", "exactly one of `user: NAME`"),
+        ("tenant: t, user: u", "exactly one of `key` and `hash`"),
+        ("hash: 'md5:1', tenant: t, user: u", "64 lower-case hexadecimal"),
+        (f"hash: '{HASH}', tenant: t, user: u, user_namespace: crm", "for an app's key"),
+        (f"hash: '{HASH}', tenant: t, users: named, user_namespace: 'a:b'", "expected `user_namespace`"),
+        (f"hash: '{HASH}', tenant: ' t', user: u", "printable characters"),
+        (f"hash: '{HASH}', tenant: t, user: u, timezone: Mars/Base", "IANA time zone"),
+        (f"hash: '{HASH}', tenant: t, users: named, user_header: 'a b'", "name of an HTTP header"),
+        (f"hash: '{HASH}', tenant: t, user: u, rpm: 0", "greater than or equal to 1"),
+    ],
+)
+def test_a_key_that_can_not_work_is_a_start_up_error(fields: str, message: str) -> None:
+    """A key must say whose it is, in which tenant, and by which secret."""
+    assert message in "\n".join(problems(f"hearth:\n  keys:\n    - {{name: a, {fields}}}\n"))
+
+
+def test_two_keys_of_one_name_are_an_error() -> None:
+    """A key's name is its identity in metrics and switches."""
+    text = f"hearth:\n{KEY}    - {{name: app, hash: 'sha256:{'b' * 64}', tenant: t, user: u}}\n"
+    assert "used twice: app" in "\n".join(problems(text))
+
+
+def test_settings_are_frozen() -> None:
+    """Nothing changes settings after the start."""
+    with pytest.raises(ValueError, match="frozen"):
+        parse("").hearth.memory = "off"
+
+
+def test_quickstart_configuration_is_valid_and_keyless() -> None:
+    """The built-in quickstart parses and needs no key."""
+    settings = load_settings(QUICKSTART, {})
+    assert settings.hearth.keyless
+    assert not settings.hearth.keys
