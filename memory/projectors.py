@@ -1,0 +1,154 @@
+"""Projectors: consumers that copy what the log holds into the stores that recall reads."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+import msgspec
+
+from hearth.memory.events.kinds import (
+    Event,
+    MemoryAdded,
+    MemoryChanged,
+    MemoryForgotten,
+    PageClosed,
+    PageForgotten,
+    PageMoved,
+    UserErased,
+)
+from hearth.memory.ports import EventLog, Indexed, LongTerm, ShortTerm
+from hearth.memory.tiers.indexed import index_record, is_recallable
+from hearth.memory.types import Page, Record, Scope
+
+TOGETHER = 32
+"""Records of one batch; bounds what a crash repeats and how long a flush is put off."""
+
+
+class _Key(NamedTuple):
+    """A record's address, whichever agent's it is: a tombstone does not say whether that one was isolated."""
+
+    tenant: str
+    user: str
+    id: str
+
+
+class _Target(msgspec.Struct, frozen=True):
+    """A record that some event was about."""
+
+    scope: Scope
+    is_page: bool
+
+
+class _Changes(msgspec.Struct):
+    """What one batch does to the stores."""
+
+    upserts: list[Indexed] = []
+    deletes: defaultdict[str, list[str]] = msgspec.field(default_factory=lambda: defaultdict(list))
+    """Ids by owner."""
+    settled: defaultdict[Scope, list[str]] = msgspec.field(default_factory=lambda: defaultdict(list))
+    dropped: defaultdict[Scope, list[str]] = msgspec.field(default_factory=lambda: defaultdict(list))
+
+
+class IndexProjector:
+    """Brings long-term memory to what the log says of each record that events name.
+
+    It reads the record's present state instead of trusting the event's, so handling an event twice, late or
+    out of order ends in the same index.
+    """
+
+    name = "index"
+    kinds = (
+        "page.closed",
+        "page.moved",
+        "page.forgotten",
+        "memory.added",
+        "memory.changed",
+        "memory.forgotten",
+        "user.erased",
+    )
+
+    def __init__(self, *, log: EventLog, short_term: ShortTerm, long_term: LongTerm) -> None:
+        self._log = log
+        self._short_term = short_term
+        self._long_term = long_term
+
+    def together(self, events: Sequence[Event]) -> int:
+        """How many of the head may be handled at once."""
+        return min(len(events), TOGETHER)
+
+    async def probe(self, event: Event) -> None:
+        """Ask each store something small. Raises StoreUnavailable where one is down."""
+        scope = Scope(tenant=event.tenant, user=event.user)
+        await self._long_term.count(scope.owner)
+        await self._short_term.latest(scope, limit=1)
+
+    async def handle(self, events: Sequence[Event]) -> list[Event]:
+        """Copy, make durable, settle. When it returns the cursor may move. Raises StoreUnavailable."""
+        for erasing, group in groupby(events, key=lambda event: isinstance(event.payload, UserErased)):
+            if erasing:
+                for event in group:
+                    await self._erase(event)
+            else:
+                await self._apply(await self._changes(dict(_targets(group))))
+        return []
+
+    async def _erase(self, event: Event) -> None:
+        if isinstance(event.payload, UserErased):
+            await self._long_term.clear(event.tenant, event.user)
+            await self._long_term.flush()
+            await self._short_term.clear(event.tenant, event.user, before=event.payload.generation)
+
+    async def _changes(self, targets: dict[_Key, _Target]) -> _Changes:
+        changes = _Changes()
+        for key, target in targets.items():
+            record = await self._log.record(key.tenant, key.user, key.id)
+            if record is not None and is_recallable(record):
+                changes.upserts.append(index_record(record, await self._previous(record)))
+            else:
+                for owner in _owners(target.scope if record is None else record.scope):
+                    changes.deletes[owner].append(key.id)
+            if target.is_page:
+                stays = isinstance(record, Page) and record.state == "active"
+                (changes.settled if stays else changes.dropped)[target.scope].append(key.id)
+        return changes
+
+    async def _previous(self, record: Record) -> Page | None:
+        return await self._log.previous_page(record) if isinstance(record, Page) else None
+
+    async def _apply(self, changes: _Changes) -> None:
+        """Settling comes before the cursor: a crash in between repeats it instead of leaving it out."""
+        if changes.upserts:
+            await self._long_term.upsert(changes.upserts)
+        for owner, ids in changes.deletes.items():
+            await self._long_term.delete(owner, ids)
+        await self._long_term.flush()
+        for scope, pages in changes.settled.items():
+            await self._short_term.settle(scope, pages)
+        for scope, pages in changes.dropped.items():
+            await self._short_term.drop(scope, pages)
+
+
+def _targets(events: Iterator[Event]) -> Iterator[tuple[_Key, _Target]]:
+    """The records that the events are about; the last event about one gives its scope."""
+    for event in events:
+        scope = Scope(tenant=event.tenant, user=event.user, agent=event.agent)
+        is_page = True
+        match event.payload:
+            case PageClosed(page=page):
+                record = page.id
+            case PageMoved(page=record) | PageForgotten(page=record):
+                pass
+            case MemoryAdded(memory=memory) | MemoryChanged(memory=memory):
+                record, is_page = memory.id, False
+            case MemoryForgotten(memory=record):
+                is_page = False
+            case _:
+                continue
+        yield _Key(event.tenant, event.user, record), _Target(scope, is_page)
+
+
+def _owners(scope: Scope) -> set[str]:
+    return {msgspec.structs.replace(scope, isolated=isolated).owner for isolated in (False, True)}

@@ -1,0 +1,215 @@
+"""A runner: takes one consumer through the log, batch after batch, resumable at any instruction."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential_jitter
+
+from hearth.memory import metrics
+from hearth.memory.errors import LeaseLost, Unavailable, UnknownEvent
+from hearth.memory.events.kinds import Event
+from hearth.memory.ports import Consumers, Lease
+
+logger = logging.getLogger(__name__)
+
+MOST_STARTS = 3
+"""Starts of one event without an end after which it is parked."""
+
+
+class Consumer(Protocol):
+    """One part of the worker: what it reads and what it does with it."""
+
+    @property
+    def name(self) -> str:
+        """Names its cursor."""
+        ...
+
+    @property
+    def kinds(self) -> Sequence[str]:
+        """The kinds of event that it reads."""
+        ...
+
+    def together(self, events: Sequence[Event]) -> int:
+        """How many of the head may be handled at once, at least one."""
+        ...
+
+    async def probe(self, event: Event) -> None:
+        """Raise Unavailable if what `handle` needs for the event is down."""
+        ...
+
+    async def handle(self, events: Sequence[Event]) -> list[Event]:
+        """Do what the events ask for, as often as it takes; return the decisions to append."""
+        ...
+
+
+class Timing(msgspec.Struct, frozen=True, kw_only=True):
+    """The worker's times, in seconds."""
+
+    lease: float = 30.0
+    """How long another worker waits for one that died."""
+    poll: float = 2.0
+    """How often a consumer looks for events that nobody notified it of."""
+    idle: float = 600.0
+    """Silence after which an open exchange is closed."""
+    tick: float = 30.0
+    """How often idle exchanges are looked for."""
+    backoff: float = 0.05
+    """First wait after a failure; doubles, with jitter."""
+    longest_backoff: float = 15.0
+
+
+class Runner:
+    """One consumer with its leases, its failures and its waking."""
+
+    def __init__(
+        self, consumer: Consumer, consumers: Consumers, *, owner: str, batch: int, timing: Timing
+    ) -> None:
+        self.consumer = consumer
+        self.wake = asyncio.Event()
+        self.lock = asyncio.Lock()
+        self.stopped = ""
+        self.error = ""
+        self._consumers = consumers
+        self._owner = owner
+        self._batch = batch
+        self._timing = timing
+        self._leases: dict[int, tuple[Lease, float]] = {}
+        self._sure = False
+
+    async def catch_up(self, *, whole: bool = False) -> None:
+        """Handle all that is pending. Waits out failures: the named boundary of the loop, logged and counted.
+
+        What another worker holds is left to it, or waited for where the `whole` log must be handled.
+        """
+        retrying = AsyncRetrying(
+            wait=wait_exponential_jitter(initial=self._timing.backoff, max=self._timing.longest_backoff),
+            retry=retry_if_exception_type(Exception),
+            before_sleep=self._failed,
+        )
+        async with self.lock:
+            await retrying(self._all_partitions, whole=whole)
+            self.error = ""
+
+    async def lease(self, partition: int) -> Lease | None:
+        """The lease of a partition, renewed in good time; None while another worker holds it."""
+        now = asyncio.get_running_loop().time()
+        held = self._leases.get(partition)
+        if held is not None and now - held[1] < self._timing.lease / 3:
+            return held[0]
+        lease = await self._consumers.lease(
+            self.consumer.name, partition, owner=self._owner, seconds=self._timing.lease
+        )
+        if lease is None:
+            self._leases.pop(partition, None)
+        else:
+            self._leases[partition] = (lease, now)
+        return lease
+
+    async def advance(self, lease: Lease, *, seq: int, decisions: Sequence[Event] = ()) -> None:
+        """Move the cursor and append the decisions. Raises LeaseLost."""
+        moved = await self._consumers.advance(lease, seq=seq, decisions=decisions)
+        self._leases[lease.partition] = (moved, self._leases[lease.partition][1])
+
+    async def release(self) -> None:
+        """Let another worker take over at once."""
+        for partition in list(self._leases):
+            await self._consumers.lease(self.consumer.name, partition, owner=self._owner, seconds=0)
+        self._leases.clear()
+
+    def _failed(self, state: RetryCallState) -> None:
+        error = state.outcome.exception() if state.outcome else None
+        self._leases.clear()
+        self._sure = False
+        self.error = f"{type(error).__name__}: {error}"
+        metrics.FAILURES.labels(f"worker.{self.consumer.name}").inc()
+        logger.warning("the worker's %s waits and tries again: %s", self.consumer.name, self.error)
+
+    async def _all_partitions(self, *, whole: bool) -> None:
+        handled = [await self._partition(partition) for partition in range(self._consumers.partitions)]
+        if whole and not all(handled):
+            raise LeaseLost
+
+    async def _partition(self, partition: int) -> bool:
+        """Handle all that is pending; False while another worker holds the partition."""
+        try:
+            while not self.stopped:
+                lease = await self.lease(partition)
+                if lease is None:
+                    return False
+                events = await self._consumers.pending(lease, limit=self._batch, kinds=self.consumer.kinds)
+                if not events:
+                    return True
+                await self._head(partition, events[: self.consumer.together(events)])
+        except UnknownEvent as error:
+            self._stop(error)
+        return True
+
+    def _stop(self, error: UnknownEvent) -> None:
+        self.stopped = str(error)
+        metrics.FAILURES.labels(f"worker.{self.consumer.name}.stopped").inc()
+        logger.error("the worker's %s stops: %s; a newer program must go on", self.consumer.name, error)
+
+    async def _head(self, partition: int, events: Sequence[Event]) -> None:
+        """Handle a batch at once, or one by one if its start was counted before: then one of it is poisonous.
+
+        A batch counts on its first event alone, so that one commit is enough and a crash blames no other.
+        """
+        if not self._sure:
+            await self.consumer.probe(events[0])
+            self._sure = True
+        starts = await self._consumers.start_attempt(self.consumer.name, events[0])
+        if starts == 1 and len(events) > 1 and await self._batch_done(partition, events):
+            return
+        for at, event in enumerate(events):
+            if at or starts == 1 < len(events):
+                starts = await self._consumers.start_attempt(self.consumer.name, event)
+            await self._single(partition, event, starts)
+
+    async def _batch_done(self, partition: int, events: Sequence[Event]) -> bool:
+        """False where the batch failed as a whole: the named boundary of handling, logged and counted."""
+        try:
+            decisions = await self.consumer.handle(events)
+        except (Unavailable, LeaseLost, UnknownEvent):
+            raise
+        except Exception:
+            logger.exception(
+                "the worker's %s failed on a batch; it goes on event by event", self.consumer.name
+            )
+            metrics.FAILURES.labels(f"worker.{self.consumer.name}.batch").inc()
+            return False
+        await self._advance_to(partition, events[-1], decisions)
+        return True
+
+    async def _single(self, partition: int, event: Event, starts: int) -> None:
+        """Handle one event, or park it: the named boundary of handling, logged and counted."""
+        if starts > MOST_STARTS:
+            await self._park(partition, event, f"started {MOST_STARTS} times and never ended")
+            return
+        try:
+            decisions = await self.consumer.handle([event])
+        except (Unavailable, LeaseLost, UnknownEvent):
+            raise
+        except Exception as error:
+            logger.exception("the worker's %s failed on event %s", self.consumer.name, event.id)
+            metrics.FAILURES.labels(f"worker.{self.consumer.name}.event").inc()
+            if starts < MOST_STARTS:
+                raise
+            await self._park(partition, event, repr(error))
+            return
+        await self._advance_to(partition, event, decisions)
+
+    async def _park(self, partition: int, event: Event, error: str) -> None:
+        await self._consumers.park(self.consumer.name, event, error)
+        metrics.FAILURES.labels(f"worker.{self.consumer.name}.parked").inc()
+        await self._advance_to(partition, event, ())
+
+    async def _advance_to(self, partition: int, event: Event, decisions: Sequence[Event]) -> None:
+        lease = await self.lease(partition)
+        if lease is None:
+            raise LeaseLost
+        await self.advance(lease, seq=event.seq, decisions=decisions)

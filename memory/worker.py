@@ -1,0 +1,169 @@
+"""The worker: the page decider and the index projector at work beside the gateway."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import timedelta
+
+import msgspec
+
+from hearth.memory import metrics
+from hearth.memory.deciders import PageDecider
+from hearth.memory.errors import LeaseLost, Unavailable
+from hearth.memory.ports import Clock, Consumers, EventLog, LongTerm, ShortTerm
+from hearth.memory.projectors import IndexProjector
+from hearth.memory.runner import Consumer, Runner, Timing
+
+logger = logging.getLogger(__name__)
+
+
+class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
+    """How the worker is."""
+
+    running: bool
+    lag: dict[str, int]
+    """Events not yet handled, by consumer."""
+    parked: int
+    """Events set aside."""
+    stopped: dict[str, str]
+    """Why a consumer handles nothing more, by name."""
+    errors: dict[str, str]
+    """The last failure of each consumer that has not succeeded since, by name."""
+
+
+class Worker:
+    """Runs the consumers of a log: the page decider and the index projector.
+
+    `owner` names this worker in its leases. A process that is alone with its log keeps one name, so that it
+    takes over its own leases at once after a crash; where several share a log each needs its own.
+    """
+
+    def __init__(
+        self,
+        *,
+        log: EventLog,
+        consumers: Consumers,
+        short_term: ShortTerm,
+        long_term: LongTerm,
+        clock: Clock,
+        owner: str = "embedded",
+        batch: int = 64,
+        timing: Timing | None = None,
+    ) -> None:
+        self._consumers = consumers
+        self._clock = clock
+        self._timing = timing or Timing()
+        self._pages = PageDecider(log=log, consumers=consumers)
+        index = IndexProjector(log=log, short_term=short_term, long_term=long_term)
+        parts: tuple[Consumer, ...] = (self._pages, index)
+        self._runners = [
+            Runner(part, consumers, owner=owner, batch=batch, timing=self._timing) for part in parts
+        ]
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Begin to work, in tasks of its own."""
+        if self._tasks:
+            return
+        work = [self._follow(at) for at in range(len(self._runners))]
+        self._tasks = [asyncio.create_task(one) for one in (*work, self._watch())]
+
+    async def run(self) -> None:
+        """Work until `stop` is called or this is cancelled: the form for a process of its own."""
+        await self.start()
+        try:
+            await asyncio.gather(*self._tasks)
+        except asyncio.CancelledError:
+            await self.stop()
+
+    async def stop(self) -> None:
+        """Stop at the next await and give the leases back. What was under way is done again later."""
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for runner in self._runners:
+            try:
+                await runner.release()
+            except Unavailable:
+                logger.warning("a lease was not given back; it runs out by itself", exc_info=True)
+
+    def notify(self) -> None:
+        """Say that the log has something new. Call it from the worker's event loop."""
+        for runner in self._runners:
+            runner.wake.set()
+
+    async def drain(self) -> None:
+        """Wait until every consumer has handled all that the log held, its own decisions included.
+
+        A parked event counts as handled, a stopped consumer as done. A store that is down is waited for.
+        """
+        for runner in self._runners:
+            await runner.catch_up(whole=True)
+
+    async def tick(self) -> int:
+        """Close the exchanges that have been idle for long; returns how many."""
+        runner, closed = self._runners[0], 0
+        before = self._clock.now() - timedelta(seconds=self._timing.idle)
+        async with runner.lock:
+            lease = await runner.lease(0)
+            if lease is None or runner.stopped:
+                return 0
+            for event in await self._consumers.idle_exchanges(before=before, limit=100):
+                decisions = await self._pages.idle(event)
+                await runner.advance(lease, seq=lease.seq, decisions=decisions)
+                closed += bool(decisions)
+        self.notify()
+        return closed
+
+    async def retry(self, consumer: str, event_id: str) -> bool:
+        """Handle a parked event once more; False if it was not parked. It is parked again if it fails.
+
+        Raises Unavailable, and then the event is still parked.
+        """
+        runner = next(one for one in self._runners if one.consumer.name == consumer)
+        async with runner.lock:
+            lease = await runner.lease(0)
+            event = None if lease is None else await self._consumers.retry(consumer, event_id)
+            if lease is None or event is None:
+                return False
+            try:
+                decisions = await runner.consumer.handle([event])
+            except Exception as error:
+                await self._consumers.park(consumer, event, repr(error))
+                raise
+            await runner.advance(lease, seq=lease.seq, decisions=decisions)
+        self.notify()
+        return True
+
+    async def health(self) -> WorkerHealth:
+        """Lag, parked events and failures. Raises LogUnavailable."""
+        return WorkerHealth(
+            running=bool(self._tasks) and not any(task.done() for task in self._tasks),
+            lag=await self._consumers.lag(),
+            parked=len(await self._consumers.parked()),
+            stopped={one.consumer.name: one.stopped for one in self._runners if one.stopped},
+            errors={one.consumer.name: one.error for one in self._runners if one.error},
+        )
+
+    async def _follow(self, at: int) -> None:
+        runner = self._runners[at]
+        while True:
+            runner.wake.clear()
+            await runner.catch_up()
+            for later in self._runners[at + 1 :]:
+                later.wake.set()
+            try:
+                await asyncio.wait_for(runner.wake.wait(), self._timing.poll)
+            except TimeoutError:
+                continue
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(self._timing.tick)
+            try:
+                await self.tick()
+            except (Unavailable, LeaseLost):
+                logger.warning("idle exchanges stay open until the next look", exc_info=True)
+                metrics.FAILURES.labels("worker.tick").inc()
