@@ -139,13 +139,13 @@ def _check_known(kind: str, version: int) -> None:
 def _parse(kind: str, version: int, raw: bytes) -> Payload:
     known = VERSIONS[kind]
     if version == known:
-        return cast(Payload, _DECODERS[kind].decode(raw))
+        return cast("Payload", _DECODERS[kind].decode(raw))
     parsed = msgspec.json.decode(raw)
     for step in range(version, known):
         if (kind, step) not in UPCASTERS:
             raise UnknownEvent(kind, version, f"there is no upcaster from version {step}")
         parsed = UPCASTERS[kind, step](parsed)
-    return cast(Payload, msgspec.convert(parsed, _TYPES[kind]))
+    return cast("Payload", msgspec.convert(parsed, _TYPES[kind]))
 
 
 def _without_surrogates(payload: Payload) -> Payload:

@@ -1,0 +1,137 @@
+"""The log's SQLite file: opening it, its schema version, and the lock that keeps a second process out."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import IO, Literal
+
+from hearth.memory.errors import BadInput, LogUnavailable
+
+SCHEMA_VERSION = 1
+"""Of schema.sql. A file with a higher one was written by a newer program and is refused."""
+
+VIEWS_VERSION = 1
+"""Of views.sql and the folds. Where the file's differs, the views are folded again at start."""
+
+APPLICATION_ID = 0x48727468
+"""`Hrth`: tells a log from any other SQLite file."""
+
+Synchronous = Literal["FULL", "NORMAL"]
+
+
+@contextmanager
+def translated(what: str) -> Iterator[None]:
+    """Turn errors of SQLite and of files into LogUnavailable, ids that are no Unicode into BadInput."""
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        raise BadInput("event", error.object, "ids that are valid Unicode") from error
+    except (sqlite3.Error, OSError) as error:
+        raise LogUnavailable(f"{what}: {error}") from error
+
+
+def connect_writer(path: Path, synchronous: Synchronous) -> sqlite3.Connection:
+    """The one connection that writes. Its checkpoints are the writer's own matter, between commits."""
+    connection = _connect(path)
+    for pragma in (
+        "journal_mode=WAL",
+        f"synchronous={synchronous}",
+        "secure_delete=ON",
+        "wal_autocheckpoint=0",
+        "cache_size=-16000",
+        "temp_store=MEMORY",
+        "busy_timeout=50",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+    return connection
+
+
+def connect_reader(path: Path) -> sqlite3.Connection:
+    """A connection that can't write; in WAL it never waits for the writer."""
+    connection = _connect(path)
+    connection.execute("PRAGMA query_only=ON")
+    connection.execute("PRAGMA busy_timeout=250")
+    return connection
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
+
+
+def prepare_schema(db: sqlite3.Connection, path: Path) -> bool:
+    """Make the tables in a new file; returns True if the views must be folded again.
+
+    Raises LogUnavailable for a newer program's file and for one that is no log.
+    """
+    version = _scalar(db, "PRAGMA user_version")
+    if version > SCHEMA_VERSION:
+        raise LogUnavailable(
+            f"{path} was written by a newer Hearth (schema {version}, this one knows {SCHEMA_VERSION}):"
+            " upgrade Hearth"
+        )
+    if version == 0:
+        if _scalar(db, "SELECT count(*) FROM sqlite_master"):
+            raise LogUnavailable(f"{path} is an SQLite file but no Hearth event log: choose another path")
+        _create(db)
+    if _scalar(db, "PRAGMA application_id") != APPLICATION_ID:
+        raise LogUnavailable(f"{path} is an SQLite file but no Hearth event log: choose another path")
+    return _scalar(db, "SELECT value FROM meta WHERE key = 'views'") != VIEWS_VERSION
+
+
+def _create(db: sqlite3.Connection) -> None:
+    db.execute("BEGIN IMMEDIATE")
+    run_script(db, "schema.sql")
+    run_script(db, "views.sql")
+    db.execute("INSERT INTO meta VALUES ('views', ?)", (VIEWS_VERSION,))
+    db.execute(f"PRAGMA application_id={APPLICATION_ID}")
+    db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+    db.execute("COMMIT")
+
+
+def run_script(db: sqlite3.Connection, name: str) -> None:
+    """Run a .sql file of this package inside the open transaction, which `executescript` would commit."""
+    for statement in files("hearth.memory.events").joinpath(name).read_text(encoding="utf-8").split(";"):
+        if statement.strip():
+            db.execute(statement)
+
+
+def _scalar(db: sqlite3.Connection, sql: str) -> int:
+    return int((db.execute(sql).fetchone() or (0,))[0])
+
+
+def take_lock(path: Path) -> IO[str]:
+    """Hold `path` beside the database for this process until the returned file is closed.
+
+    Raises LogUnavailable naming the holder's host and process while another process has it.
+    """
+    lock = path.open("a+", encoding="utf-8")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.seek(0)
+        holder = lock.read().strip() or "another process"
+        lock.close()
+        raise LogUnavailable(
+            f"{path.with_suffix('')} is in use by {holder}; an event log has one process:"
+            " stop that one, or use its API"
+        ) from error
+    lock.truncate(0)
+    lock.write(f"{socket.gethostname()} process {os.getpid()}")
+    lock.flush()
+    return lock
+
+
+def sync_directory(directory: Path) -> None:
+    """Make new names in `directory` survive a power cut."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,384 @@
+"""What the log answers from its views: memories, pages, exchanges, sessions, users."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from hearth.memory.events import rows
+from hearth.memory.events.codec import decode, micros, moment
+from hearth.memory.events.kinds import (
+    Event,
+    ExchangeEnriched,
+    MemoryAdded,
+    MemoryChanged,
+    PageClosed,
+    StepCaptured,
+)
+from hearth.memory.events.views import fold_text
+from hearth.memory.ports import ExchangeState, MemoryFilter
+from hearth.memory.types import Exchange, Memory, Page, Record, Scope, SessionInfo, Step, Usage
+
+_USER = "(SELECT id FROM users WHERE tenant = ? AND name = ?)"
+_STORED = "JOIN events e USING (seq) JOIN payloads p USING (seq)"
+
+_LONGEST_CHAIN = 10_000
+"""Ancestors at most: a bound for a damaged chain, not a limit that a conversation meets."""
+
+
+def events(
+    db: sqlite3.Connection,
+    *,
+    after: int,
+    limit: int,
+    kinds: Sequence[str] = (),
+    tenant: str | None = None,
+    user: str | None = None,
+    session: str | None = None,
+) -> list[Event]:
+    """Events in log order; see `EventLog.read`."""
+    where, values = ["e.seq > ?"], [after]
+    for condition, value in (("u.tenant = ?", tenant), ("u.name = ?", user), ("e.session = ?", session)):
+        if value is not None:
+            where.append(condition)
+            values.append(value)  # type: ignore[arg-type]
+    if kinds:
+        where.append(f"e.kind IN ({_marks(kinds)})")
+    sql = f"{rows.EVENTS} WHERE {' AND '.join(where)} ORDER BY e.seq LIMIT ?"
+    return rows.events_of(db.execute(sql, (*values, *kinds, max(limit, 0))))
+
+
+def generation(db: sqlite3.Connection, tenant: str, user: str) -> int:
+    """The user's generation; 1 for a user that the log never saw."""
+    row = rows.user_row(db, tenant, user)
+    return row[1] if row else 1
+
+
+def last_seq(db: sqlite3.Connection) -> int:
+    """Position of the newest event; 0 in an empty log."""
+    return int(db.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
+
+
+# -- memories ----------------------------------------------------------------------------------------------
+
+
+def memory(db: sqlite3.Connection, tenant: str, user: str, memory_id: str, *, now: datetime) -> Memory | None:
+    """One memory that is neither forgotten nor expired."""
+    where = f"WHERE m.user = {_USER} AND m.id = ? AND (m.expires IS NULL OR m.expires > ?)"
+    found = _memories(db, where, (tenant, user, memory_id, micros(now)))
+    return found[0] if found else None
+
+
+def memories(
+    db: sqlite3.Connection,
+    tenant: str,
+    user: str,
+    *,
+    where: MemoryFilter,
+    after: tuple[datetime, str] | None,
+    limit: int,
+    now: datetime,
+) -> list[Memory]:
+    """A page of live memories, newest first."""
+    condition, values = _condition(tenant, user, where, now)
+    if after is not None:
+        condition += " AND (m.created, m.id) < (?, ?)"
+        values += [micros(after[0]), after[1]]
+    order = "ORDER BY m.created DESC, m.id DESC LIMIT ?"
+    return _memories(db, f"WHERE {condition} {order}", (*values, max(limit, 0)))
+
+
+def count_memories(
+    db: sqlite3.Connection, tenant: str, user: str, *, where: MemoryFilter, now: datetime
+) -> int:
+    """How many live memories match."""
+    condition, values = _condition(tenant, user, where, now)
+    return int(db.execute(f"SELECT count(*) FROM memories m WHERE {condition}", values).fetchone()[0])
+
+
+def _memories(db: sqlite3.Connection, rest: str, values: Sequence[Any]) -> list[Memory]:
+    sql = f"SELECT e.kind, p.version, p.body FROM memories m {_STORED} {rest}"
+    return [_memory_of(decode(*row)) for row in db.execute(sql, values)]
+
+
+def _memory_of(payload: object) -> Memory:
+    if not isinstance(payload, MemoryAdded | MemoryChanged):
+        raise TypeError(f"a memory's row names a {type(payload).__name__}")
+    return payload.memory
+
+
+def _condition(tenant: str, user: str, where: MemoryFilter, now: datetime) -> tuple[str, list[Any]]:
+    """The filter as SQL over `memories m`, with its values."""
+    parts: list[tuple[str, list[Any]]] = [
+        (f"m.user = {_USER}", [tenant, user]),
+        ("(m.expires IS NULL OR m.expires > ?)", [micros(now)]),
+    ]
+    if not where.include_superseded:
+        parts.append(("m.successor IS NULL AND (m.closed IS NULL OR m.closed > ?)", [micros(now)]))
+    if where.types:
+        parts.append((f"m.type IN ({_marks(where.types)})", [*where.types]))
+    for column, value in (("agent", where.agent), ("session", where.session)):
+        if value is not None:
+            parts.append((f"m.{column} = ?", [value]))
+    if where.since is not None:
+        parts.append(("m.occurred >= ?", [micros(where.since)]))
+    if where.until is not None:
+        parts.append(("m.occurred < ?", [micros(where.until)]))
+    parts += [("instr(m.folded, ?) > 0", [word]) for word in fold_text(where.words).split()]
+    parts += [("EXISTS (SELECT 1 FROM json_each(m.tags) WHERE value = ?)", [tag]) for tag in where.tags]
+    parts += [_metadata_equals(key, value) for key, value in where.metadata.items()]
+    return " AND ".join(sql for sql, _ in parts), [value for _, values in parts for value in values]
+
+
+def _metadata_equals(key: str, value: str | float | bool | None) -> tuple[str, list[Any]]:
+    """JSON's own types: `true` is not 1 and `"1"` is neither, but 1 equals 1.0."""
+    entry = "EXISTS (SELECT 1 FROM json_each(m.metadata) WHERE key = ? AND type"
+    match value:
+        case None | True | False:
+            return f"{entry} = ?)", [key, {None: "null", True: "true", False: "false"}[value]]
+        case str():
+            return f"{entry} = 'text' AND value = ?)", [key, value]
+        case _:
+            number = value if isinstance(value, float) or abs(value) < 1 << 63 else float(value)
+            return f"{entry} IN ('integer', 'real') AND value = ?)", [key, number]
+
+
+# -- pages -------------------------------------------------------------------------------------------------
+
+
+def page(db: sqlite3.Connection, tenant: str, user: str, page_id: str) -> Page | None:
+    """One page, whatever its state, unless it was forgotten."""
+    found = _pages(db, f"WHERE g.user = {_USER} AND g.id = ?", (tenant, user, page_id))
+    return found[0] if found else None
+
+
+def latest_pages(db: sqlite3.Connection, tenant: str, user: str, *, limit: int) -> list[Page]:
+    """The latest active pages, oldest first."""
+    order = "ORDER BY g.occurred DESC, g.seq DESC LIMIT ?"
+    return _pages(
+        db, f"WHERE g.user = {_USER} AND g.state = 'active' {order}", (tenant, user, max(limit, 0))
+    )[::-1]
+
+
+def record(db: sqlite3.Connection, tenant: str, user: str, record_id: str, *, now: datetime) -> Record | None:
+    """The page or memory of that id."""
+    return page(db, tenant, user, record_id) or memory(db, tenant, user, record_id, now=now)
+
+
+def _pages(db: sqlite3.Connection, rest: str, values: Sequence[Any]) -> list[Page]:
+    sql = f"SELECT e.kind, p.version, p.body, g.state FROM pages g {_STORED} {rest}"
+    return [_page_of(decode(*row[:3]), row[3]) for row in db.execute(sql, values)]
+
+
+def _page_of(payload: object, state: str) -> Page:
+    if not isinstance(payload, PageClosed):
+        raise TypeError(f"a page's row names a {type(payload).__name__}")
+    return msgspec.structs.replace(payload.page, state=state)
+
+
+# -- exchanges ---------------------------------------------------------------------------------------------
+
+_EXCHANGES = (
+    "SELECT x.id, x.session, x.state, x.started, x.finished FROM exchanges x"
+    f" WHERE x.user = {_USER} AND x.state <> 'forgotten'"
+)
+
+
+def exchange(db: sqlite3.Connection, tenant: str, user: str, exchange_id: str) -> Exchange | None:
+    """One exchange, unless it was forgotten."""
+    found = _exchanges(db, tenant, user, f"{_EXCHANGES} AND x.id = ?", (tenant, user, exchange_id))
+    return found[0] if found else None
+
+
+def exchanges(
+    db: sqlite3.Connection,
+    tenant: str,
+    user: str,
+    *,
+    session: str | None,
+    after: tuple[datetime, str] | None,
+    limit: int,
+) -> list[Exchange]:
+    """A page of exchanges, newest first."""
+    sql, values = _EXCHANGES, [tenant, user]
+    if session is not None:
+        sql += " AND x.session = ?"
+        values += [session]
+    position: list[Any] = []
+    if after is not None:
+        sql += " AND (x.started, x.id) < (?, ?)"
+        position = [micros(after[0]), after[1]]
+    sql += " ORDER BY x.started DESC, x.id DESC LIMIT ?"
+    return _exchanges(db, tenant, user, sql, (*values, *position, max(limit, 0)))
+
+
+def _exchanges(
+    db: sqlite3.Connection, tenant: str, user: str, sql: str, values: Sequence[Any]
+) -> list[Exchange]:
+    found = db.execute(sql, values).fetchall()
+    about = _events_about(db, tenant, user, [row[0] for row in found])
+    return [_exchange_of(row, about[row[0]]) for row in found if row[0] in about]
+
+
+def _events_about(
+    db: sqlite3.Connection, tenant: str, user: str, ids: Sequence[str]
+) -> dict[str, list[Event]]:
+    """The readable events of each exchange, in the order in which they happened."""
+    about: dict[str, list[Event]] = {}
+    kinds = "('step.captured', 'exchange.enriched', 'page.closed')"
+    for exchange_id in ids:
+        found = db.execute(
+            f"{rows.EVENTS} WHERE e.user = {_USER} AND e.subject = ? AND e.kind IN {kinds}"
+            " ORDER BY e.occurred, e.seq",
+            (tenant, user, exchange_id),
+        )
+        if events := [rows.event_of(row) for row in found]:
+            about[exchange_id] = events
+    return about
+
+
+def _exchange_of(row: rows.Row, about: Sequence[Event]) -> Exchange:
+    """An exchange from its row and events: the page's texts where it has a page, else those of its steps."""
+    exchange_id, session, state, started, finished = row
+    steps = [payload.step for payload in _payloads(about, StepCaptured)]
+    enriched = _payloads(about, ExchangeEnriched)
+    pages = _payloads(sorted(about, key=lambda event: event.seq), PageClosed)
+    last = next((step for step in reversed(steps) if step.outcome != "failed"), steps[-1])
+    return Exchange(
+        id=exchange_id,
+        scope=_scope_of(about, session, isolated=last.isolated),
+        user_text=pages[-1].page.user_text if pages else last.user_text,
+        reply_text=pages[-1].page.reply_text if pages else _reply(steps),
+        outcome=last.outcome,
+        state=state,
+        started_at=moment(started),
+        finished_at=moment(finished),
+        model=next((e.model for e in reversed(enriched) if e.model), last.model),
+        route=last.route,
+        steps=len(steps),
+        injected=tuple(dict.fromkeys(record for step in steps for record in step.injected)),
+        usage=_usage([step.usage for step in steps]) or _usage([e.usage for e in enriched]),
+        trace=last.trace,
+    )
+
+
+def _scope_of(about: Sequence[Event], session: str, *, isolated: bool) -> Scope:
+    step = next(event for event in about if isinstance(event.payload, StepCaptured))
+    return Scope(tenant=step.tenant, user=step.user, agent=step.agent, session=session, isolated=isolated)
+
+
+def _payloads(events: Iterable[Event], kind: type[Any]) -> list[Any]:
+    return [event.payload for event in events if isinstance(event.payload, kind)]
+
+
+def _reply(steps: Sequence[Step]) -> str:
+    """What the assistant has shown so far: of each request, sent once or again, its last answer."""
+    shown = [step for step in steps if step.outcome != "failed"]
+    answers = {step.retry_key or str(n): step.reply_text for n, step in enumerate(shown)}
+    return "\n\n".join(text for text in answers.values() if text)
+
+
+def _usage(parts: Sequence[Usage | None]) -> Usage | None:
+    known = [part for part in parts if part is not None]
+    if not known:
+        return None
+    return Usage(**{name: sum(getattr(part, name) for part in known) for name in Usage.__struct_fields__})
+
+
+def exchange_state(db: sqlite3.Connection, event: Event) -> ExchangeState:
+    """What the page decider knows of the exchange of a captured step; see `Consumers.exchange_state`.
+
+    Exchanges without a parent are nobody's siblings: a client may send each turn alone under one session.
+    """
+    user = rows.user_row(db, event.tenant, event.user)
+    step = event.payload.step if isinstance(event.payload, StepCaptured) else None
+    if user is None or step is None:
+        return ExchangeState(steps=(), page=None, siblings=(), ancestors=(), descendants=())
+    about = _events_about(db, event.tenant, event.user, [step.exchange]).get(step.exchange, [])
+    siblings = _siblings(db, user[0], step.exchange)
+    return ExchangeState(
+        steps=tuple(e for e in about if isinstance(e.payload, StepCaptured)),
+        page=page(db, event.tenant, event.user, step.exchange),
+        siblings=tuple(
+            found for name in siblings if (found := page(db, event.tenant, event.user, name)) is not None
+        ),
+        ancestors=_ancestors(db, user[0], step.exchange),
+        descendants=_descendants(db, user[0], siblings),
+    )
+
+
+def _siblings(db: sqlite3.Connection, user: int, exchange_id: str) -> list[str]:
+    sql = (
+        "SELECT s.id FROM exchanges x JOIN exchanges s ON s.user = x.user AND s.parent = x.parent"
+        " AND s.session = x.session AND s.id <> x.id WHERE x.user = ? AND x.id = ? ORDER BY s.started, s.id"
+    )
+    return [row[0] for row in db.execute(sql, (user, exchange_id))]
+
+
+def _ancestors(db: sqlite3.Connection, user: int, exchange_id: str) -> tuple[str, ...]:
+    sql = (
+        "WITH RECURSIVE up (id, depth) AS (SELECT parent, 1 FROM exchanges WHERE user = ?1 AND id = ?2"
+        " UNION ALL SELECT x.parent, depth + 1 FROM up JOIN exchanges x ON x.user = ?1 AND x.id = up.id"
+        " WHERE up.id IS NOT NULL LIMIT ?3) SELECT id FROM up WHERE id IS NOT NULL ORDER BY depth"
+    )
+    return tuple(dict.fromkeys(row[0] for row in db.execute(sql, (user, exchange_id, _LONGEST_CHAIN))))
+
+
+def _descendants(db: sqlite3.Connection, user: int, siblings: Sequence[str]) -> tuple[str, ...]:
+    """Pages below the siblings, in order of time."""
+    sql = (
+        "WITH RECURSIVE down (id) AS"
+        f" (SELECT id FROM exchanges WHERE user = ? AND parent IN ({_marks(siblings)})"
+        " UNION SELECT x.id FROM down JOIN exchanges x ON x.user = ? AND x.parent = down.id)"
+        " SELECT id FROM down JOIN pages USING (id) WHERE user = ? ORDER BY occurred, id"
+    )
+    return tuple(row[0] for row in db.execute(sql, (user, *siblings, user, user))) if siblings else ()
+
+
+def idle_exchanges(db: sqlite3.Connection, *, before: datetime, limit: int) -> list[Event]:
+    """The last step of each exchange that is open and quiet since `before`, longest quiet first."""
+    sql = (
+        f"{rows.EVENTS} JOIN exchanges x ON x.last_step = e.seq AND x.user = e.user"
+        " WHERE x.state = 'open' AND x.finished < ? ORDER BY x.finished LIMIT ?"
+    )
+    return rows.events_of(db.execute(sql, (micros(before), max(limit, 0))))
+
+
+# -- sessions and users ------------------------------------------------------------------------------------
+
+
+def sessions(
+    db: sqlite3.Connection, tenant: str, user: str, *, after: tuple[datetime, str] | None, limit: int
+) -> list[SessionInfo]:
+    """A page of sessions, newest first."""
+    sql = f"SELECT id, agent, isolated, exchanges, started, last FROM sessions WHERE user = {_USER}"
+    values: list[Any] = [tenant, user]
+    if after is not None:
+        sql += " AND (last, id) < (?, ?)"
+        values += [micros(after[0]), after[1]]
+    found = db.execute(f"{sql} ORDER BY last DESC, id DESC LIMIT ?", (*values, max(limit, 0)))
+    return [_session_of(row, tenant, user) for row in found]
+
+
+def _session_of(row: rows.Row, tenant: str, user: str) -> SessionInfo:
+    return SessionInfo(
+        id=row[0],
+        scope=Scope(tenant=tenant, user=user, agent=row[1], session=row[0], isolated=bool(row[2])),
+        exchanges=row[3],
+        started_at=moment(row[4]),
+        last_at=moment(row[5]),
+    )
+
+
+def users(db: sqlite3.Connection, tenant: str, *, after: str, limit: int) -> list[str]:
+    """Users with any event since they were last erased, by name."""
+    sql = "SELECT name FROM users WHERE tenant = ? AND name > ? AND seen = 1 ORDER BY name LIMIT ?"
+    return [row[0] for row in db.execute(sql, (tenant, after, max(limit, 0)))]
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))
