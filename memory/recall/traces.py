@@ -1,4 +1,4 @@
-"""Explanations of past recalls: ids and numbers only, in a bounded ring; texts are joined when one is read."""
+"""Explanations of past recalls: ids and numbers in a bounded ring; texts are joined when one is read."""
 
 from __future__ import annotations
 

@@ -1,0 +1,265 @@
+"""Fits memory/recall/relevance.json: which questions a memory helps with, and which not.
+
+    python benchmarks/fit_relevance.py PATH/locomo-dev.json [--write]
+
+The first argument is a file of LoCoMo's form (Maharana et al., 2024; not part of this repository). Positive
+examples are its questions with their evidence page, and short memories with questions in several languages;
+negative ones are questions about other conversations, everyday requests, and questions about another short
+memory. Each is searched for among 1 to all pages, so that the model knows small memories and large ones.
+Without `--write` nothing but the measurements is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from everyday import FACTS, REQUESTS
+from locomo import Dialogue, read_dialogues
+
+from hearth.memory.embed.load import load_embedder
+from hearth.memory.ports import Embedder
+from hearth.memory.recall.cues import is_small_talk
+from hearth.memory.recall.lexical import analyzed
+from hearth.memory.recall.policy import Weights
+from hearth.memory.recall.pool import Numbers, gather
+from hearth.memory.recall.rank import combine, signals
+from hearth.memory.recall.relevance import FITTED_FLOOR, Fit, Logistic, relevance_signals
+from hearth.memory.stores.analyzer import Analyzer
+from hearth.memory.stores.terms import inverse_frequency, saturated
+from hearth.memory.tiers.indexed import index_record
+from hearth.memory.types import Candidate, Memory, Query, Record, Scope, SearchResult, ShortTermView
+
+TARGET = Path(__file__).parent.parent / "memory" / "recall" / "relevance.json"
+NOW = datetime(2024, 1, 1, tzinfo=UTC)
+SIZES = (1, 2, 3, 5, 10, 30, 100, 10**6, 10**6, 10**6)
+SHARES = {"true": 0.35, "fact": 0.15, "foreign": 0.15, "everyday": 0.25, "other fact": 0.10}
+"""Weight of each kind of example: half of all are positive."""
+FOLDS = 5
+SIGNALS = {
+    "embedder": ("cosine", "size", "coverage", "lexical", "personal"),
+    "lexical": ("size", "coverage", "lexical", "personal"),
+    "unknown": ("margin", "size", "coverage", "lexical", "personal"),
+}
+NOT_NEGATIVE = frozenset({"cosine", "margin", "coverage", "lexical", "personal"})
+"""Signals of which more can't mean less relevance: a coefficient that comes out negative is left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """The signals of the best candidates for one question (positive: of its evidence alone)."""
+
+    kind: str
+    fold: int
+    rows: dict[str, Numbers]
+
+    @property
+    def positive(self) -> bool:
+        return self.kind in ("true", "fact")
+
+
+class Collection:
+    """Records with their vectors and words, of which any part can be searched as if it were all."""
+
+    def __init__(self, records: Sequence[Record], embedder: Embedder) -> None:
+        before = {record.id: record for record in records}
+        indexed = [
+            index_record(record, before.get(getattr(record, "previous", None) or "")) for record in records
+        ]
+        analyzer = Analyzer()
+        self.records = records
+        self._text = np.array(embedder.embed_documents([one.text for one in indexed]))
+        self._context = np.array(embedder.embed_documents([one.context for one in indexed]))
+        self._terms = [saturated(analyzer.terms(one.text)) for one in indexed]
+
+    def search(self, question: str, vector: Numbers, places: Sequence[int]) -> SearchResult:
+        """What a store that held these places' records alone would answer."""
+        holding = Counter(term for place in places for term in self._terms[place])
+        idf = {term: inverse_frequency(len(places), holding[term]) for term in analyzed(question)}
+        mass = sum(idf.values()) or 1.0
+        candidates = []
+        for place, text, context in zip(
+            places, self._text[list(places)] @ vector, self._context[list(places)] @ vector, strict=True
+        ):
+            held = {term: idf[term] for term in idf.keys() & self._terms[place].keys()}
+            candidates.append(
+                Candidate(
+                    record=self.records[place],
+                    text_score=float(text),
+                    context_score=float(context),
+                    lexical_score=sum(weight * self._terms[place][term] for term, weight in held.items()),
+                    coverage=sum(held.values()) / mass,
+                )
+            )
+        best = sorted(candidates, key=lambda one: -max(one.text_score or 0, one.context_score or 0))[:100]
+        worded = sorted(candidates, key=lambda one: -(one.lexical_score or 0))[:100]
+        kept = {one.record.id: one for one in best + worded}
+        return SearchResult(candidates=tuple(kept.values()), vector=vector.tolist())
+
+
+class Sampler:
+    """Makes examples; the same for every run."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._random = np.random.default_rng(7)
+
+    def examples(self, dialogues: Sequence[Dialogue]) -> Iterator[Example]:
+        """Examples of every kind."""
+        everyday = [text for text in REQUESTS if not is_small_talk(text)]
+        vectors = {d.name: self._queries([q.text for q in d.questions]) for d in dialogues}
+        requests = self._queries(everyday)
+        for fold, dialogue in enumerate(dialogues):
+            collection = Collection(dialogue.pages, self._embedder)
+            everything = len(dialogue.pages)
+            for question, vector in zip(dialogue.questions, vectors[dialogue.name], strict=True):
+                if question.pages:
+                    places = self._some(everything, sorted(question.pages)[:3])
+                    wanted = {dialogue.pages[place].id for place in question.pages}
+                    yield from self._one("true", fold, collection, question.text, vector, places, wanted)
+            for other in dialogues:
+                picked = (
+                    self._random.choice(len(other.questions), 50, replace=False)
+                    if other is not dialogue
+                    else ()
+                )
+                for i in picked:
+                    text, vector = other.questions[i].text, vectors[other.name][i]
+                    yield from self._one("foreign", fold, collection, text, vector, self._some(everything))
+            for text, vector in zip(everyday, requests, strict=True):
+                yield from self._one("everyday", fold, collection, text, vector, self._some(everything))
+        yield from self._facts(everyday, requests)
+
+    def _facts(self, everyday: Sequence[str], requests: Numbers) -> Iterator[Example]:
+        collection = Collection([_memory(i, text) for i, (text, _) in enumerate(FACTS)], self._embedder)
+        for i, (_, questions) in enumerate(FACTS):
+            others = [j for j in range(len(FACTS)) if not set(questions) & set(FACTS[j][1])]
+            for text, vector in zip(questions, self._queries(questions), strict=True):
+                for _ in range(3):
+                    places = self._pick(others)
+                    yield from self._one("other fact", i % FOLDS, collection, text, vector, places)
+                    yield from self._one(
+                        "fact", i % FOLDS, collection, text, vector, [*places[1:], i], {f"fact-{i}"}
+                    )
+        for i, (text, vector) in enumerate(zip(everyday, requests, strict=True)):
+            for _ in range(3):
+                yield from self._one(
+                    "everyday", i % FOLDS, collection, text, vector, self._pick(range(len(FACTS)))
+                )
+
+    def _one(
+        self,
+        kind: str,
+        fold: int,
+        collection: Collection,
+        text: str,
+        vector: Numbers,
+        places: Sequence[int],
+        wanted: set[str] | None = None,
+    ) -> Iterator[Example]:
+        pool = gather(collection.search(text, vector, places), ShortTermView(), text, analyzed)
+        scores = combine(signals(pool, Query(text=text, at=NOW), Weights()), Weights())
+        best = np.argsort(-scores)[:10]
+        rows = best[:3] if wanted is None else [i for i in best if pool.records[i].id in wanted][:1]
+        if len(rows):
+            yield Example(
+                kind=kind, fold=fold, rows={n: v[rows] for n, v in relevance_signals(pool, text).items()}
+            )
+
+    def _queries(self, texts: Sequence[str]) -> Numbers:
+        return np.array(self._embedder.embed_queries(list(texts)))
+
+    def _some(self, everything: int, keep: Sequence[int] = ()) -> list[int]:
+        size = min(int(self._random.choice(SIZES)), everything)
+        others = self._random.choice(everything, size, replace=False).tolist()
+        return sorted({*keep[:size], *[i for i in others if i not in keep][: size - len(keep[:size])]})
+
+    def _pick(self, places: Sequence[int]) -> list[int]:
+        size = min(int(self._random.choice((1, 3, 10, 30))), len(places))
+        return [int(place) for place in self._random.choice(list(places), size, replace=False)]
+
+
+def _memory(number: int, text: str) -> Memory:
+    return Memory(
+        id=f"fact-{number}",
+        scope=Scope(tenant="t", user="u"),
+        generation=1,
+        text=text,
+        occurred_at=NOW,
+        created_at=NOW,
+        updated_at=NOW,
+    )
+
+
+def fit(examples: Sequence[Example], names: Sequence[str]) -> Logistic:
+    """Weighted, lightly regularised logistic regression by Newton's method, on each example's first row."""
+    rows = np.array([[example.rows[name][0] for name in names] for example in examples])
+    labels = np.array([float(example.positive) for example in examples])
+    counts = Counter(example.kind for example in examples)
+    weights = np.array([SHARES[example.kind] / counts[example.kind] for example in examples]) * len(examples)
+    mean, deviation = rows.mean(axis=0), rows.std(axis=0) + 1e-9
+    design = np.column_stack([np.ones(len(rows)), (rows - mean) / deviation])
+    ridge = np.diag([0.0, *[1e-3 * len(rows)] * len(names)])
+    beta = np.zeros(design.shape[1])
+    for _ in range(50):
+        chance = 1 / (1 + np.exp(-design @ beta))
+        slope = design.T @ (weights * (chance - labels)) + ridge @ beta
+        curve = (design.T * (weights * chance * (1 - chance))) @ design + ridge
+        beta -= np.linalg.solve(curve, slope)
+    coefficients = beta[1:] / deviation
+    wrong = [name for name, c in zip(names, coefficients, strict=True) if c < 0 and name in NOT_NEGATIVE]
+    if wrong:
+        return fit(examples, [name for name in names if name != wrong[0]])
+    return Logistic(
+        intercept=round(float(beta[0] - coefficients @ mean), 4),
+        coefficients={name: round(float(c), 4) for name, c in zip(names, coefficients, strict=True)},
+    )
+
+
+def passes(examples: Sequence[Example], names: Sequence[str]) -> dict[str, float]:
+    """Share of each kind that reaches the floor, each fold by a model that has not seen it."""
+    reached: dict[str, list[bool]] = {kind: [] for kind in SHARES}
+    for fold in range(FOLDS):
+        model = fit([example for example in examples if example.fold % FOLDS != fold], names)
+        for example in examples:
+            if example.fold % FOLDS == fold:
+                reached[example.kind].append(bool(model(example.rows).max() >= FITTED_FLOOR))
+    return {kind: round(sum(hits) / len(hits), 3) for kind, hits in reached.items()}
+
+
+def main() -> None:
+    """Fit, print, and with `--write` replace the package's file."""
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    arguments.add_argument("data", type=Path)
+    arguments.add_argument("--write", action="store_true")
+    given = arguments.parse_args()
+    dialogues = read_dialogues(given.data)
+    models: dict[str, Logistic] = {}
+    measured: dict[str, dict[str, float]] = {}
+    together: list[Example] = []
+    for spec in ("fast", "quality"):
+        embedder = load_embedder(spec)
+        examples = list(Sampler(embedder).examples(dialogues))
+        together += examples
+        models[embedder.name] = fit(examples, SIGNALS["embedder"])
+        measured[embedder.name] = passes(examples, SIGNALS["embedder"])
+        print(embedder.name, models[embedder.name], measured[embedder.name], flush=True)
+    for name in ("lexical", "unknown"):
+        models[name] = fit(together, SIGNALS[name])
+        measured[name] = passes(together, SIGNALS[name])
+        print(name, models[name], measured[name], flush=True)
+    if given.write:
+        made = Fit(made_by="benchmarks/fit_relevance.py", measured=measured, models=models)
+        TARGET.write_bytes(msgspec.json.format(msgspec.json.encode(made), indent=2) + b"\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""How recall weighs, cuts and fills: one frozen record of numbers, with named presets."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+
+class Weights(msgspec.Struct, frozen=True, kw_only=True):
+    """Shares of each signal in a candidate's rank score; every signal is scaled to 0..1 before.
+
+    The values are those that recalled most on LoCoMo's development half (docs/benchmarks.md).
+    """
+
+    text: float = 0.35
+    context: float = 0.35
+    lexical: float = 0.5
+    previous: float = 0.15
+    """Of the own score of the page before, where that page is a candidate too."""
+    next: float = 0.10
+    session: float = 0.3
+    """Of the mean of the session's best three own scores."""
+    speaker: float = 0.1
+    """The question names one side of the dialogue and the candidate is that side's alone."""
+    date: float = 0.15
+    """Share of the date parts named in the question that the candidate's day has."""
+    recency: float = 0.05
+    """Halves every `recency_days`."""
+    importance: float = 0.05
+    """Of a memory's importance; pages count as 0.5."""
+    recency_days: float = 30.0
+
+
+class Shares(msgspec.Struct, frozen=True, kw_only=True):
+    """Parts of the budget that each group may fill before what others leave unused is handed out."""
+
+    profile: float = 0.15
+    facts: float = 0.30
+    conversation: float = 0.40
+    knowledge: float = 0.15
+
+
+class RecallPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything about recall that an operator may set."""
+
+    weights: Weights = Weights()
+    shares: Shares = Shares()
+    deadline_seconds: float = 0.150
+    """Time from the request's start after which recall goes on with what has arrived."""
+    budget_tokens: int = 1024
+    """Of a block at most."""
+    window_share: float = 0.10
+    """Part of the model's window that a block may take; the smaller of both counts."""
+    floor: float | None = None
+    """Relevance (0..1) that the best candidate must reach, or nothing is recalled. None: one half, at which
+    the embedder's model was fitted to part questions about the user from all others."""
+    item_floor: float = 0.15
+    """Relevance that every further item must reach."""
+    limit: int = 100
+    """Candidates asked of the store for each kind of score."""
+    max_items: int = 60
+    """Items of a block at most, whatever the budget."""
+    item_tokens: int = 240
+    """Tokens of one item at most; longer ones end at a sentence with an ellipsis."""
+    embed_characters: int = 600
+    """Characters of the question that are embedded at most."""
+    lexical_characters: int = 1500
+    """Characters of the question whose words are looked up at most."""
+    short_words: int = 3
+    """A question of no more words than this is read together with the turn before it."""
+
+    def tokens_for(self, window: int | None) -> int:
+        """The budget for a model whose context window is `window` tokens (None or 0: unknown)."""
+        return min(self.budget_tokens, int(window * self.window_share)) if window else self.budget_tokens
+
+
+PRESETS: Final[dict[str, RecallPolicy]] = {
+    "balanced": RecallPolicy(),
+    "small": RecallPolicy(budget_tokens=512, max_items=24),
+    "large": RecallPolicy(budget_tokens=2048, max_items=120, limit=150),
+    "strict": RecallPolicy(floor=0.8, item_floor=0.4),
+}
+"""By name: `balanced` (default), `small` and `large` budgets, `strict`: nothing rather than a weak memory."""

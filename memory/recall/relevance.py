@@ -1,0 +1,99 @@
+"""Relevance: the probability that a candidate helps to answer, by a logistic model fitted for each embedder.
+
+A bare cosine tells nothing across embedders: between a question and a foreign memory it is about 0.3 for one
+and 0.8 for another. `relevance.json` holds one set of coefficients an embedder, and how they were made
+(benchmarks/fit_relevance.py). The signals:
+
+    cosine     the better of both cosines
+    margin     that cosine in standard deviations over the pool's mean; 0 for fewer than 5 candidates
+    size       natural logarithm of the number of candidates: the best of many is less of a surprise
+    coverage   share of the question's idf mass that the candidate's words hold
+    lexical    natural logarithm of 1 + the lexical score
+    personal   1 if the question speaks in the first person
+
+A model without `cosine` serves where the question's vector is missing (`lexical`), one with `margin` in place
+of `cosine` where the embedder is none of those we fitted (`unknown`): it lets through less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from hearth.memory.recall.cues import is_personal, is_small_talk
+from hearth.memory.recall.pool import Numbers, Pool
+
+FITTED_FLOOR: Final = 0.5
+"""The models are fitted to classes of equal weight, so that one half parts them best."""
+_FEW: Final = 5
+
+
+class Logistic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A fitted model: `1 / (1 + exp(-(intercept + sum(coefficient * signal))))`."""
+
+    intercept: float
+    coefficients: dict[str, float]
+
+    def __call__(self, signals: Mapping[str, Numbers]) -> Numbers:
+        """One probability a candidate."""
+        exponent = self.intercept + np.sum(
+            [c * signals[name] for name, c in self.coefficients.items()], axis=0
+        )
+        return np.asarray(1.0 / (1.0 + np.exp(-np.clip(exponent, -60.0, 60.0))))
+
+
+class Fit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The file `relevance.json`."""
+
+    made_by: str
+    measured: dict[str, dict[str, float]]
+    """By model: the share of each kind of question that passes a floor of one half, in cross-validation."""
+    models: dict[str, Logistic]
+
+
+def relevance(pool: Pool, question: str, embedder: str) -> Numbers:
+    """Probability for each candidate that it helps; all 0 for a greeting or a bare yes, which ask nothing."""
+    if not pool.records or is_small_talk(question):
+        return np.zeros(len(pool.records))
+    signals = relevance_signals(pool, question)
+    known = ~np.isnan(signals["cosine"])
+    dense = {name: np.where(known, numbers, 0.0) for name, numbers in signals.items()}
+    return np.where(known, model_for(embedder)(dense), model_for("lexical")(dense))
+
+
+def relevance_signals(pool: Pool, question: str) -> Mapping[str, Numbers]:
+    """The signals by name; `cosine` is NaN where there is none."""
+    count = len(pool.records)
+    return {
+        "cosine": pool.cosine,
+        "margin": _margin(pool.cosine),
+        "size": np.full(count, np.log(max(count, 1))),
+        "coverage": pool.coverage,
+        "lexical": np.log1p(pool.lexical),
+        "personal": np.full(count, float(is_personal(question))),
+    }
+
+
+def model_for(name: str) -> Logistic:
+    """The model of that embedder; `unknown`'s where there is none of that name."""
+    models = _models()
+    return models.get(name, models["unknown"])
+
+
+@cache
+def _models() -> dict[str, Logistic]:
+    text = files("hearth.memory.recall").joinpath("relevance.json").read_bytes()
+    return msgspec.json.decode(text, type=Fit).models
+
+
+def _margin(cosine: Numbers) -> Numbers:
+    known = cosine[~np.isnan(cosine)]
+    deviation = known.std() if known.size >= _FEW else 0.0
+    if deviation <= 0:
+        return np.zeros_like(cosine)
+    return np.asarray((np.nan_to_num(cosine, nan=known.mean()) - known.mean()) / deviation)
