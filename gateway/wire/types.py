@@ -31,6 +31,10 @@ class WireRequest(msgspec.Struct, frozen=True, kw_only=True):
     """`metadata.user_id`."""
     metadata: Mapping[str, str] = {}
     """The string entries of the client's `metadata`; presets look for session ids there."""
+    prompt_cache_key: str = ""
+    """OpenAI's `prompt_cache_key`; some clients put their session id there."""
+    offered_tools: int = 0
+    """How many tools the request offers; housekeeping calls offer none."""
     previous_response_id: str = ""
     conversation: str = ""
     """The responses route's `conversation` id."""
@@ -74,7 +78,7 @@ class Wire(Protocol):
         ...
 
     def read_request(self, body: Body) -> WireRequest:
-        """Parse a request. Never raises for odd input: what can't be read is left to the provider to refuse."""
+        """Parse a request. Never raises for odd input: what can't be read, the provider may refuse."""
         ...
 
     def place(self, body: Body, blocks: Mapping[int, str]) -> Body:
