@@ -1,0 +1,268 @@
+"""A transcript as exchanges: what is new, what came before, and the digests by which a session is found.
+
+All functions are pure. Digests are HMAC-SHA256 with the tenant's secret, so they say nothing about the text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from hearth.memory.types import Tails, Turn
+
+_TAIL_CHARS = 40
+"""User texts are taken from the end until they hold so many: "yes" alone names no session."""
+_TAIL_TEXTS = 4
+_LONG_SUMMARY_TOKENS = 2000
+_CANNED = re.compile(r"Ok[,.!]")
+"""How aider makes the assistant answer messages that only carry files."""
+
+
+class Pair(msgspec.Struct, frozen=True, kw_only=True):
+    """One exchange of a transcript: what the user said and the visible words of the reply."""
+
+    user: str
+    reply: str = ""
+    index: int = -1
+    """`Turn.index` of the exchange's last user message."""
+    tools: bool = False
+    """True if the assistant called tools in it."""
+
+
+class Dialogue(msgspec.Struct, frozen=True, kw_only=True):
+    """A request's transcript, read as one exchange after a history of exchanges."""
+
+    user_text: str = ""
+    """The exchange's user content; empty where there is nothing to remember."""
+    user_index: int = -1
+    """`Turn.index` of the message that the block belongs to."""
+    first_step: bool = True
+    """False for a later step of a tool loop: the exchange has been answered in part already."""
+    carry_over: bool = False
+    """True if the content is a machine-written summary of an earlier conversation."""
+    reply_so_far: str = ""
+    """Visible assistant texts of the exchange's earlier steps."""
+    history: tuple[Pair, ...] = ()
+    """Exchanges before this one, oldest first."""
+    before: str = ""
+    """The preceding turn: the last reply, or the last user text where it gave no words."""
+    last_had_tools: bool = False
+    """True if the exchange before this one called tools."""
+    present: tuple[str, ...] = ()
+    """Texts that the request already contains, the new content left out."""
+
+    @property
+    def looked_up(self) -> tuple[Pair, ...]:
+        """The pairs whose tail names the session: the history and, within a tool loop, the open exchange."""
+        if self.first_step:
+            return self.history
+        return (*self.history, Pair(user=self.user_text, reply=self.reply_so_far, index=self.user_index))
+
+    def answered(self, reply: str) -> tuple[Pair, ...]:
+        """The pairs as they stand once `reply` (this step's visible text) is given."""
+        whole = "\n".join(text for text in (self.reply_so_far, reply) if text)
+        return (*self.history, Pair(user=self.user_text, reply=whole, index=self.user_index))
+
+
+_STRONG_MARKS = (
+    "This session is being continued from a previous conversation",
+    "This conversation is being continued from a previous",
+    "Another language model started to solve this problem and produced a summary",
+    "You were originally given instructions from a user over one or more turns. Here were the user messages:",
+    "[CONTEXT COMPACTION]",
+    "The conversation history before this point was compacted into the following summary:",
+    "Our conversation history has been compacted",
+)
+_WEAK_MARKS = (
+    "I spoke to you previously about a number of things.",
+    "I asked you ",
+    "<summary>",
+    "<conversation_summary>",
+    "<conversation-summary>",
+    "[Previous conversation summary",
+    "Previous conversation summary",
+    "Conversation summary",
+    "Summary of the conversation",
+    "Summary of our conversation",
+    "Here is a summary of",
+    "Here's a summary of",
+    "The following is a summary of",
+    "[Conversation truncated",
+)
+
+
+def estimated_tokens(text: str) -> int:
+    """Rough tokens of `text`: a quarter of its ASCII characters and two thirds of the others."""
+    ascii_chars = len(text) if text.isascii() else sum(map(str.isascii, text))
+    return ascii_chars // 4 + (len(text) - ascii_chars) * 2 // 3
+
+
+def carry_over(text: str, *, known_session: bool = False) -> bool:
+    """Whether `text` is a client's own summary of a conversation that it compacted.
+
+    Marks that no person types (Claude Code's, Codex's) decide alone; headings that a person may type count
+    above 2,000 estimated tokens in a session that is not known.
+    """
+    head = text[:200].lstrip(" \n#*-")
+    if head.startswith(_STRONG_MARKS):
+        return True
+    if known_session or not head.startswith(_WEAK_MARKS):
+        return False
+    return estimated_tokens(text) > _LONG_SUMMARY_TOKENS
+
+
+def _spoken(turn: Turn) -> bool:
+    return turn.role == "user" and not turn.scaffolding and bool(turn.text)
+
+
+def _real(turns: Iterable[Turn]) -> list[Turn]:
+    """The turns that make exchanges, without canned answers to scaffolding and a prefill at the end."""
+    kept: list[Turn] = []
+    after_scaffolding = False
+    for turn in turns:
+        canned = after_scaffolding and turn.role == "assistant" and not turn.tools
+        canned = canned and len(turn.text) < 200 and _CANNED.match(turn.text) is not None
+        if _spoken(turn) or (turn.role == "assistant" and not canned) or turn.role == "tool":
+            kept.append(turn)
+        after_scaffolding = turn.role == "user" and turn.scaffolding
+    while kept and kept[-1].role == "assistant" and not kept[-1].tools:
+        kept.pop()
+    return kept
+
+
+def _joined(texts: Iterable[str]) -> str:
+    return "\n".join(filter(None, texts))
+
+
+def _user_of(turns: Sequence[Turn]) -> tuple[str, bool]:
+    """The user's words in one exchange, and whether they are nothing but a carried-over summary."""
+    own = [turn for turn in turns if not carry_over(turn.text)]
+    return _joined(turn.text for turn in own or turns), not own and bool(turns)
+
+
+def _exchanges(turns: Sequence[Turn]) -> list[tuple[list[Turn], list[Turn]]]:
+    """Split into (user turns, what followed them); a user turn after anything else opens a new exchange."""
+    groups: list[tuple[list[Turn], list[Turn]]] = []
+    for turn in turns:
+        if turn.role == "user":
+            if not groups or groups[-1][1]:
+                groups.append(([], []))
+            groups[-1][0].append(turn)
+        elif groups:
+            groups[-1][1].append(turn)
+    return groups
+
+
+def _pair(users: Sequence[Turn], rest: Sequence[Turn]) -> Pair:
+    replies = [turn for turn in rest if turn.role == "assistant"]
+    return Pair(
+        user=_user_of(users)[0],
+        reply=_joined(turn.text for turn in replies),
+        index=users[-1].index,
+        tools=any(turn.tools for turn in replies),
+    )
+
+
+def read(turns: Sequence[Turn]) -> Dialogue:
+    """Read a transcript: the exchange at its end and the history before it.
+
+    Consecutive user messages are one exchange, so is a tool loop. A prefilled assistant message at the very
+    end, system texts and scaffolding are no part of any. Without user content the result's text is empty.
+    """
+    groups = _exchanges(_real(turns))
+    if not groups:
+        return Dialogue(present=tuple(turn.text for turn in turns if turn.text))
+    *past, (users, rest) = groups
+    history = tuple(_pair(*group) for group in past)
+    text, carried = _user_of(users)
+    last = history[-1] if history else None
+    new = {turn.index for turn in users}
+    return Dialogue(
+        user_text=text,
+        user_index=users[-1].index,
+        first_step=not rest,
+        carry_over=carried,
+        reply_so_far=_pair(users, rest).reply,
+        history=history,
+        before=(last.reply or last.user) if last else "",
+        last_had_tools=last.tools if last else False,
+        present=tuple(
+            turn.text for turn in turns if turn.text and (turn.role != "user" or turn.index not in new)
+        ),
+    )
+
+
+def _essence(text: str) -> str:
+    """Text as digests see it: NFC, no whitespace at all, so that a client may join and trim as it likes."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+    return "".join(text.split())
+
+
+def _digest(secret: bytes, *parts: str) -> str:
+    message = "".join(f"{len(part)}:{part}" for part in parts).encode("utf-8", "replace")
+    return hmac.new(secret, message, hashlib.sha256).hexdigest()
+
+
+def _user_tail(pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """The last user texts, from the end, until they are long enough to mean something."""
+    texts: list[str] = []
+    for user, _ in reversed(pairs):
+        texts.append(user)
+        if sum(map(len, texts)) >= _TAIL_CHARS or len(texts) == _TAIL_TEXTS:
+            break
+    return texts
+
+
+def tails(pairs: Sequence[Pair], secret: bytes) -> Tails:
+    """Digests of the end of `pairs`; all empty for no pairs. `secret`: the tenant's 32 bytes.
+
+    `user_texts` covers the last user texts up to 40 characters, so that it survives rewritten replies and
+    trimmed heads alike.
+    """
+    essences = [(_essence(pair.user), _essence(pair.reply)) for pair in pairs]
+    if not essences:
+        return Tails()
+    two = essences[-2:] if len(essences) > 1 else []
+    return Tails(
+        last_pair=_digest(secret, "pair", *essences[-1]),
+        last_two_pairs=_digest(secret, "pairs", *(text for pair in two for text in pair)) if two else "",
+        user_texts=_digest(secret, "users", *_user_tail(essences)),
+        chain=_digest(secret, "chain", *(text for pair in essences for text in pair)),
+    )
+
+
+def exchange_id(session: str, parent: str, user_text: str, secret: bytes) -> str:
+    """The 32-digit id of an exchange, the same for each step of a tool loop and for each time it is resent.
+
+    `parent` is `Tails.last_pair` of the history before the exchange, empty at a session's start.
+    """
+    return _digest(secret, "exchange", session, parent, _essence(user_text))[:32]
+
+
+def exchange_ids(history: Sequence[Pair], session: str, secret: bytes) -> tuple[tuple[int, str], ...]:
+    """(index of the user message, exchange id) of each exchange of the history, oldest first."""
+    found: list[tuple[int, str]] = []
+    parent = ""
+    for pair in history:
+        found.append((pair.index, exchange_id(session, parent, pair.user, secret)))
+        parent = _digest(secret, "pair", _essence(pair.user), _essence(pair.reply))
+    return tuple(found)
+
+
+def retry_key(owner: str, turns: Sequence[Turn], secret: bytes, *, about: Sequence[str] = ()) -> str:
+    """The digest that a client's repeated request shares with its first attempt.
+
+    `owner` is `Scope.owner`; `about` names what else makes a request another one (route, model, chain).
+    """
+    said = [part for turn in turns for part in (turn.role, _essence(turn.text), *_tool_marks(turn))]
+    return _digest(secret, "retry", owner, *about, *said)
+
+
+def _tool_marks(turn: Turn) -> list[str]:
+    return [f"{tool.name}:{tool.argument_bytes}:{tool.result_bytes}" for tool in turn.tools]
