@@ -1,0 +1,101 @@
+"""Long-term memory in Qdrant Edge inside the calling process, on a thread of its own.
+
+For tools, tests and programs without a latency aim: Qdrant Edge holds the GIL in every call. A gateway uses
+`VectorChild`, which keeps it in another process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from hearth.memory.errors import BadInput
+from hearth.memory.ports import Embedder, Indexed, SearchRequest
+from hearth.memory.stores.edge_hits import decode_hits, decode_record, encode_hits
+from hearth.memory.stores.edge_index import EdgeIndex
+from hearth.memory.types import Record, SearchResult, Vector
+
+T = TypeVar("T")
+
+
+class EdgeLongTerm:
+    """The LongTerm port over one collection, named by the embedder and its dimension, below `directory`.
+
+    The deadline is not kept: there is nobody else to answer meanwhile. Raises StoreUnavailable if the
+    collection is in use by another process.
+    """
+
+    def __init__(self, directory: Path, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._index = EdgeIndex(directory, embedder=embedder.name, dimension=embedder.dimension)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="hearth-edge")
+
+    @property
+    def needs_rebuild(self) -> bool:
+        """True while the collection is new or was made anew, and not yet filled from the log."""
+        return self._index.collection.needs_rebuild
+
+    async def mark_rebuilt(self) -> None:
+        """The collection holds all that the log says it should."""
+        await self._run(self._index.collection.mark_rebuilt)
+
+    async def search(self, request: SearchRequest) -> SearchResult:
+        """See LongTerm. Raises BadInput without owners."""
+        if not request.owners:
+            raise BadInput("owners", request.owners, "at least one owner")
+        return await self._run(lambda: self._search(request))
+
+    async def upsert(self, records: Sequence[Indexed]) -> None:
+        """See LongTerm. Durable after `flush`."""
+        await self._run(lambda: self._upsert(records))
+
+    async def flush(self) -> None:
+        """See LongTerm."""
+        await self._run(self._index.flush)
+
+    async def get(self, owner: str, ids: Sequence[str]) -> list[Record]:
+        """See LongTerm."""
+        raw = await self._run(lambda: self._index.get(owner, ids))
+        return [decode_record(bytes(one)) for one in raw]
+
+    async def delete(self, owner: str, ids: Sequence[str]) -> None:
+        """See LongTerm. Durable after `flush`."""
+        await self._run(lambda: self._index.delete(owner, ids))
+
+    async def clear(self, tenant: str, user: str) -> None:
+        """See LongTerm. Durable after `flush`."""
+        await self._run(lambda: self._index.clear(tenant, user))
+
+    async def count(self, owner: str) -> int:
+        """See LongTerm."""
+        return await self._run(lambda: self._index.count(owner))
+
+    async def close(self) -> None:
+        """Flush and close; the object is of no use afterwards."""
+        await self._run(self._index.close)
+        self._thread.shutdown()
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _search(self, request: SearchRequest) -> SearchResult:
+        vector = request.vector or self._embedder.embed_queries([request.text])[0]
+        hits = self._index.search(request, vector)
+        return SearchResult(candidates=decode_hits(encode_hits(hits)), vector=vector)
+
+    def _upsert(self, records: Sequence[Indexed]) -> None:
+        for item in records:
+            text, context = embed_item(self._embedder, item)
+            self._index.put(item, text=text, context=context)
+
+
+def embed_item(embedder: Embedder, item: Indexed) -> tuple[Vector, Vector]:
+    """The vectors of the item's text and context; one embedding where both are the same."""
+    if item.context == item.text:
+        vector = embedder.embed_documents([item.text])[0]
+        return vector, vector
+    text, context = embedder.embed_documents([item.text, item.context])
+    return text, context

@@ -1,0 +1,133 @@
+"""One collection on disk: its folder, lock, metadata, Qdrant Edge shard and term statistics.
+
+The folder is named by embedder and dimension, so that opening one embedder's collection with another is
+impossible and vectors of two models are never compared. Another embedder means another, empty collection
+beside the old one, which stays as it is; `needs_rebuild` then says that it has to be filled from the log.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote
+
+import qdrant_edge as qdrant
+from filelock import FileLock, Timeout
+
+from hearth.memory.errors import StoreUnavailable
+from hearth.memory.stores.terms import TermStats
+
+_log = logging.getLogger(__name__)
+
+PART = "long-term memory"
+LOCK_SECONDS = 5.0
+"""How long a process that is going away may still hold the lock."""
+_FORMAT = 1
+_NO_GRAPH = 10**9
+"""Kilobytes before a segment gets an HNSW graph: never, since one owner's records are scanned faster."""
+
+
+class Collection:
+    """The open parts of one collection. Raises StoreUnavailable if another process has it.
+
+    A shard that does not open is renamed aside (`set_aside`) and an empty one made in its place.
+    """
+
+    def __init__(self, directory: Path, *, embedder: str, dimension: int) -> None:
+        self.folder = directory / f"{quote(embedder, safe='')}-{dimension}"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.set_aside: str = ""
+        self._lock = FileLock(self.folder / "lock", timeout=LOCK_SECONDS)
+        self._acquire()
+        self._describe(embedder, dimension)
+        self.shard = self._open(dimension)
+        self.terms = TermStats(self.folder / "terms.sqlite")
+
+    @property
+    def needs_rebuild(self) -> bool:
+        """True from the moment an empty shard was made until `mark_rebuilt`, restarts included."""
+        return self._marker.exists()
+
+    def mark_rebuilt(self) -> None:
+        """The collection holds all that the log says it should."""
+        self._marker.unlink(missing_ok=True)
+
+    def flush(self) -> None:
+        """Make everything written so far durable."""
+        self.terms.commit()
+        self.shard.flush()
+
+    def close(self) -> None:
+        """Flush, close and unlock."""
+        self.flush()
+        self.shard.close()
+        self.terms.close()
+        self._lock.release()
+
+    @property
+    def _marker(self) -> Path:
+        return self.folder / "needs-rebuild"
+
+    def _acquire(self) -> None:
+        try:
+            self._lock.acquire()
+        except Timeout as error:
+            holder = self.folder / "holder"
+            who = holder.read_text() if holder.exists() else "another process"
+            raise StoreUnavailable(PART, f"{self.folder} is in use by {who}") from error
+        (self.folder / "holder").write_text(f"process {os.getpid()} on {socket.gethostname()}")
+
+    def _describe(self, embedder: str, dimension: int) -> None:
+        path = self.folder / "collection.json"
+        mine = {"format": _FORMAT, "embedder": embedder, "dimension": dimension}
+        if not path.exists():
+            path.write_text(json.dumps(mine))
+        found = json.loads(path.read_text())
+        if found != mine:
+            raise StoreUnavailable(PART, f"{path} says {found}, this program writes {mine}")
+
+    def _open(self, dimension: int) -> qdrant.EdgeShard:
+        path = self.folder / "shard"
+        config = _config(dimension)
+        if path.exists():
+            try:
+                return qdrant.EdgeShard.load(str(path), config)
+            except BaseException as error:  # a panic of the library is no Exception
+                if isinstance(error, KeyboardInterrupt | SystemExit):
+                    raise
+                self._put_aside(path, error)
+        self._marker.touch()
+        return _create(path, config)
+
+    def _put_aside(self, path: Path, error: BaseException) -> None:
+        kept = f"broken-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"
+        _log.error("%s does not open (%s); it is kept as %s and an empty one made", path, error, kept)
+        path.rename(self.folder / kept)
+        for file in self.folder.glob("terms.sqlite*"):
+            file.unlink()
+        self.set_aside = kept
+
+
+def _config(dimension: int) -> qdrant.EdgeConfig:
+    dense = qdrant.EdgeVectorParams(size=dimension, distance=qdrant.Distance.Cosine)
+    return qdrant.EdgeConfig(
+        vectors={"text": dense, "context": dense},
+        sparse_vectors={"lexical": qdrant.EdgeSparseVectorParams()},
+        optimizers=qdrant.EdgeOptimizersConfig(indexing_threshold=_NO_GRAPH),
+    )
+
+
+def _create(path: Path, config: qdrant.EdgeConfig) -> qdrant.EdgeShard:
+    path.mkdir()
+    shard = qdrant.EdgeShard.create(str(path), config)
+    owner = qdrant.KeywordIndexParams(is_tenant=True)
+    shard.update(qdrant.UpdateOperation.create_field_index("owner", owner))
+    for field in ("person", "kind"):
+        index = qdrant.KeywordIndexParams()
+        shard.update(qdrant.UpdateOperation.create_field_index(field, index))
+    shard.flush()
+    return shard

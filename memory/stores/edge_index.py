@@ -1,0 +1,228 @@
+"""Hybrid search over one Qdrant Edge collection, without any embedding: vectors come in ready."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import UUID, uuid5
+
+import msgspec
+import qdrant_edge as qdrant
+
+from hearth.memory.errors import BadInput, StoreUnavailable
+from hearth.memory.ports import Indexed, SearchRequest
+from hearth.memory.stores.analyzer import Analyzer
+from hearth.memory.stores.edge_collection import PART, Collection
+from hearth.memory.stores.edge_hits import Hit
+from hearth.memory.stores.edge_prefusion import best
+from hearth.memory.stores.terms import QueryTerms, saturated
+from hearth.memory.types import Page, Record, Scope, Vector
+
+Scores = dict[str, float]
+"""Score by the point's id."""
+
+_NAMESPACE = UUID("8f0d1f0a-6f55-4b6e-9d2a-3b7c2b1f4e58")
+_PRESENCE = 0x80000000
+"""Added to a term's id: a second dimension of weight 1 for it, so that the engine itself sums coverage."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+def kind_of(record: Record) -> str:
+    """`page`, or the memory's type."""
+    return "page" if isinstance(record, Page) else record.type
+
+
+def person_of(tenant: str, user: str) -> str:
+    """The key of all that is one user's, whatever the agent."""
+    return Scope(tenant=tenant, user=user).owner
+
+
+class EdgeIndex:
+    """Records of many owners in one shard; every read and removal is bound to owners. One thread at a time.
+
+    Raises StoreUnavailable where the shard fails.
+    """
+
+    def __init__(self, directory: Path, *, embedder: str, dimension: int) -> None:
+        with _translated():
+            self.collection = Collection(directory, embedder=embedder, dimension=dimension)
+        self._shard = self.collection.shard
+        self._terms = self.collection.terms
+        self._analyzer = Analyzer()
+
+    def search(self, request: SearchRequest, vector: Vector | None) -> list[Hit]:
+        """The best candidates, each with all its scores; dense ones only with a `vector`.
+
+        One batch of three queries finds them, the best by a rough fusion get their missing scores in a
+        second one over those points alone. Raises BadInput without owners.
+        """
+        if not request.owners:
+            raise BadInput("owners", request.owners, "at least one owner")
+        words = self._terms.weigh(request.owners, self._analyzer.terms(request.lexical or request.text))
+        with _translated():
+            found = self._scores(_queries(vector, words), _filter(request), request.limit)
+            kept = best(found, limit=request.limit)
+            if not kept:
+                return []
+            only = qdrant.Filter(must=[qdrant.HasIdCondition(set(kept))])
+            scores = self._scores(_queries(vector, words) | _coverage_query(words), only, len(kept))
+            return self._hits(kept, scores)
+
+    def put(self, item: Indexed, *, text: Vector, context: Vector) -> None:
+        """Add or replace the record of that owner and id. Raises BadInput for a lone surrogate in it."""
+        record = item.record
+        owner, person = record.scope.owner, person_of(record.scope.tenant, record.scope.user)
+        weights = saturated(self._analyzer.terms(item.text))
+        payload = {
+            "owner": owner,
+            "person": person,
+            "tenant": record.scope.tenant,
+            "user": record.scope.user,
+            "kind": kind_of(record),
+            "generation": record.generation,
+            "record": _stored(record),
+        }
+        vectors: dict[str, qdrant.NamedVector] = {
+            "text": text,
+            "context": context,
+            "lexical": _sparse(weights),
+        }
+        with _translated():
+            point = qdrant.Point(_point(owner, record.id), vectors, payload)
+            self._shard.update(qdrant.UpdateOperation.upsert_points([point]))
+            self._terms.add(owner, person, record.id, weights)
+
+    def get(self, owner: str, ids: Sequence[str]) -> list[msgspec.Raw]:
+        """JSON of those of the ids that the owner has."""
+        with _translated():
+            points = self._shard.retrieve([_point(owner, one) for one in ids], ["record"], False)
+        return [_raw(point.payload) for point in points]
+
+    def delete(self, owner: str, ids: Sequence[str]) -> None:
+        """Remove those of the ids that the owner has."""
+        with _translated():
+            self._shard.update(qdrant.UpdateOperation.delete_points([_point(owner, one) for one in ids]))
+            for one in ids:
+                self._terms.remove(owner, one)
+
+    def clear(self, tenant: str, user: str) -> None:
+        """Remove everything of the user, of all agents."""
+        person = person_of(tenant, user)
+        with _translated():
+            theirs = qdrant.Filter(must=[_equal("person", (person,))])
+            self._shard.update(qdrant.UpdateOperation.delete_points_by_filter(theirs))
+            self._terms.clear(person)
+
+    def count(self, owner: str) -> int:
+        """How many records the owner has."""
+        with _translated():
+            return self._shard.count(
+                qdrant.CountRequest(filter=qdrant.Filter(must=[_equal("owner", (owner,))]))
+            )
+
+    def points(self) -> int:
+        """How many records the collection has."""
+        with _translated():
+            return self._shard.info().points_count
+
+    def flush(self) -> None:
+        """Make everything written so far durable."""
+        with _translated():
+            self.collection.flush()
+
+    def close(self) -> None:
+        """Flush and close."""
+        with _translated():
+            self.collection.close()
+
+    def _scores(
+        self, queries: Mapping[str, qdrant.Query], only: qdrant.Filter, limit: int
+    ) -> dict[str, Scores]:
+        if not queries:
+            return {}
+        requests = [qdrant.QueryRequest(limit=limit, query=query, filter=only) for query in queries.values()]
+        answers = self._shard.query_batch(qdrant.QueryBatchRequest(requests))
+        return {
+            name: {str(point.id): point.score for point in answer}
+            for name, answer in zip(queries, answers, strict=True)
+        }
+
+    def _hits(self, kept: Sequence[str], scores: Mapping[str, Scores]) -> list[Hit]:
+        text, context = scores.get("text", {}), scores.get("context", {})
+        lexical, coverage = scores.get("lexical", {}), scores.get("coverage", {})
+        points = self._shard.retrieve(list(kept), ["record"], False)
+        return [
+            Hit(
+                record=_raw(point.payload),
+                text_score=text.get(key := str(point.id)),
+                context_score=context.get(key),
+                lexical_score=lexical.get(key, 0.0),
+                coverage=min(coverage.get(key, 0.0), 1.0),
+            )
+            for point in points
+        ]
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    # Qdrant Edge raises bare Exceptions for everything, and a panic of its engine is no Exception at all.
+    try:
+        yield
+    except (StoreUnavailable, BadInput, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        raise StoreUnavailable(PART, str(error)) from error
+
+
+def _point(owner: str, record: str) -> str:
+    # Made of both, so that the same record id under two owners is two points and neither reaches the other.
+    return str(uuid5(_NAMESPACE, f"{owner}\n{record}"))
+
+
+def _stored(record: Record) -> str:
+    try:
+        return _encode(record).decode()
+    except UnicodeEncodeError as error:
+        raise BadInput("record", record.id, "text without lone surrogates") from error
+
+
+def _raw(payload: dict[str, object] | None) -> msgspec.Raw:
+    return msgspec.Raw(str((payload or {})["record"]).encode())
+
+
+def _sparse(weights: Mapping[int, float]) -> qdrant.SparseVector:
+    terms = list(weights)
+    return qdrant.SparseVector(
+        terms + [term | _PRESENCE for term in terms], list(weights.values()) + [1.0] * len(terms)
+    )
+
+
+def _equal(field: str, values: Sequence[str]) -> qdrant.FieldCondition:
+    return qdrant.FieldCondition(field, match=qdrant.MatchAny(list(values)))
+
+
+def _filter(request: SearchRequest) -> qdrant.Filter:
+    conditions: list[qdrant.ConditionType] = [_equal("owner", request.owners)]
+    if request.kinds:
+        conditions.append(_equal("kind", request.kinds))
+    return qdrant.Filter(must=conditions)
+
+
+def _queries(vector: Vector | None, words: QueryTerms) -> dict[str, qdrant.Query]:
+    queries = {}
+    if vector is not None:
+        queries = {name: qdrant.Query.Nearest(vector, using=name) for name in ("text", "context")}
+    if words.held:
+        sparse = qdrant.SparseVector(list(words.held), list(words.held.values()))
+        queries["lexical"] = qdrant.Query.Nearest(sparse, using="lexical")
+    return queries
+
+
+def _coverage_query(words: QueryTerms) -> dict[str, qdrant.Query]:
+    if not words.held:
+        return {}
+    shares = [weight / words.mass for weight in words.held.values()]
+    sparse = qdrant.SparseVector([term | _PRESENCE for term in words.held], shares)
+    return {"coverage": qdrant.Query.Nearest(sparse, using="lexical")}

@@ -1,0 +1,299 @@
+"""Long-term memory in one child process with the embedder and Qdrant Edge: one message in, one out."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+import msgspec
+from tenacity import AsyncRetrying, retry_if_exception_type, wait_exponential
+
+from hearth.memory.embed.text import clean
+from hearth.memory.errors import BadInput, StoreUnavailable
+from hearth.memory.ports import Indexed, SearchRequest
+from hearth.memory.stores import vector_child_wire as wire
+from hearth.memory.stores.edge_hits import decode_hits
+from hearth.memory.stores.vector_child_link import PART, Link, open_link
+from hearth.memory.types import Record, SearchResult, Vector
+
+_log = logging.getLogger(__name__)
+
+EMBED_SHARE = 0.6
+"""Of a search's deadline; afterwards it goes on by words alone."""
+CACHED_QUERIES = 2048
+"""Query vectors kept: 25 MB at 512 dimensions."""
+_SMOOTHING = 0.1
+_FIRST_GUESS = 5.0
+"""Milliseconds a search takes the child, until some have been timed."""
+_BACKOFF = wait_exponential(multiplier=0.2, max=30.0)
+_NOTHING = SearchResult(missing=("dense", "lexical"))
+
+
+class ChildHealth(msgspec.Struct, frozen=True, kw_only=True):
+    """What an operator wants to know of the child; counts are since the parent's start."""
+
+    running: bool
+    state: wire.State | None
+    """The child's own account; None where it gave none."""
+    restarts: int
+    in_flight: int
+    late: int
+    """Searches that had no answer by their deadline."""
+    refused: int
+    """Searches not even sent, because those before them take longer than the deadline."""
+    lexical_only: int
+    """Searches sent without a wish for an embedding, because of those before them."""
+    failed: int
+    """Calls that failed because the child ended or its store refused them."""
+    search_milliseconds: float
+    """Smoothed time that a search takes the child."""
+
+
+class QueryVectors:
+    """The latest query vectors, apart for each tenant."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._vectors: OrderedDict[tuple[str, str], bytes] = OrderedDict()
+
+    def get(self, tenant: str, text: str) -> bytes:
+        """The packed vector, or empty."""
+        key = (tenant, text)
+        if (found := self._vectors.get(key)) is None:
+            return b""
+        self._vectors.move_to_end(key)
+        return found
+
+    def put(self, tenant: str, text: str, vector: bytes) -> None:
+        """Keep it, in place of the one unused for longest."""
+        self._vectors[tenant, text] = vector
+        if len(self._vectors) > self._size:
+            self._vectors.popitem(last=False)
+
+    def forget(self, tenant: str) -> None:
+        """Drop the tenant's: a user of it was erased."""
+        for key in [key for key in self._vectors if key[0] == tenant]:
+            del self._vectors[key]
+
+
+class VectorChild:
+    """The LongTerm port over a child process that is restarted when it ends.
+
+    `embedder` is a name or import path that `load_embedder` takes; the collection below `directory` is named
+    by it. `start` first, `close` last; both on the event loop that makes the calls. While the child is down
+    every call raises StoreUnavailable at once.
+    """
+
+    def __init__(self, directory: Path, embedder: str) -> None:
+        self._directory, self._embedder = directory, embedder
+        self._link: Link | None = None
+        self._state: wire.State | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self._vectors = QueryVectors(CACHED_QUERIES)
+        self._searches = 0
+        self._milliseconds = _FIRST_GUESS
+        self._counts = dict.fromkeys(("restarts", "late", "refused", "lexical_only", "failed"), 0)
+
+    async def start(self) -> None:
+        """Start the child and return when it is ready, after a second or so.
+
+        Raises StoreUnavailable if it can't: no such embedder, or another process has the collection.
+        """
+        await self._connect()
+        self._keeper = asyncio.create_task(self._keep(), name="hearth-vector-child")
+
+    async def close(self) -> None:
+        """Let the child flush and end."""
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.gather(self._keeper, return_exceptions=True)
+            self._keeper = None
+        if self._link is not None:
+            link, self._link = self._link, None
+            await link.close()
+
+    @property
+    def needs_rebuild(self) -> bool:
+        """True while the collection is new or was made anew, and not yet filled from the log."""
+        return self._state is not None and self._state.needs_rebuild
+
+    @property
+    def embedder(self) -> str:
+        """Name of the embedder, model and version. Raises StoreUnavailable before `start`."""
+        if self._state is None:
+            raise StoreUnavailable(PART, "it was never started")
+        return self._state.embedder
+
+    @property
+    def dimension(self) -> int:
+        """Of the embedder's vectors. Raises StoreUnavailable before `start`."""
+        if self._state is None:
+            raise StoreUnavailable(PART, "it was never started")
+        return self._state.dimension
+
+    async def mark_rebuilt(self) -> None:
+        """The collection holds all that the log says it should."""
+        await self._call(wire.Rebuilt(id=self._id()))
+        self._state = await self._report()
+
+    async def search(self, request: SearchRequest) -> SearchResult:
+        """See LongTerm. What the deadline does not leave time for is named in `missing`.
+
+        Raises BadInput without owners, StoreUnavailable while the child is down.
+        """
+        if not request.owners:
+            raise BadInput("owners", request.owners, "at least one owner")
+        ask = self._admit(request)
+        if ask is None:
+            return _NOTHING
+        self._searches += 1
+        try:
+            return self._found(request, ask, await self._call(ask, seconds=request.deadline))
+        except TimeoutError:
+            self._counts["late"] += 1
+            return _NOTHING
+        finally:
+            self._searches -= 1
+
+    async def upsert(self, records: Sequence[Indexed]) -> None:
+        """See LongTerm. Durable after `flush`. Takes 10 to 40 ms a page; searches go in between."""
+        if records:
+            await self._call(wire.Upsert(id=self._id(), records=tuple(records)))
+
+    async def flush(self) -> None:
+        """See LongTerm."""
+        await self._call(wire.Flush(id=self._id()))
+
+    async def get(self, owner: str, ids: Sequence[str]) -> list[Record]:
+        """See LongTerm."""
+        reply = await self._call(wire.Get(id=self._id(), owner=owner, ids=tuple(ids)))
+        return msgspec.json.decode(reply.body, type=list[Record])
+
+    async def delete(self, owner: str, ids: Sequence[str]) -> None:
+        """See LongTerm. Durable after `flush`."""
+        await self._call(wire.Delete(id=self._id(), owner=owner, ids=tuple(ids)))
+
+    async def clear(self, tenant: str, user: str) -> None:
+        """See LongTerm. Durable after `flush`."""
+        self._vectors.forget(quote(tenant, safe=""))
+        await self._call(wire.Clear(id=self._id(), tenant=tenant, user=user))
+
+    async def count(self, owner: str) -> int:
+        """See LongTerm."""
+        reply = await self._call(wire.Count(id=self._id(), owner=owner))
+        return msgspec.json.decode(reply.body, type=int)
+
+    async def embed_queries(self, texts: Sequence[str]) -> list[Vector]:
+        """One vector a text, in order, by the child's embedder."""
+        if not texts:
+            return []
+        reply = await self._call(wire.Embed(id=self._id(), texts=tuple(map(clean, texts))))
+        return msgspec.json.decode(reply.body, type=list[Vector])
+
+    async def health(self, *, seconds: float = 1.0) -> ChildHealth:
+        """The child's state and what has gone wrong so far. Raises nothing."""
+        running = self._link is not None
+        try:
+            state = await asyncio.wait_for(self._report(), seconds)
+        except (StoreUnavailable, TimeoutError):
+            running, state = False, None
+        return ChildHealth(
+            running=running,
+            state=state,
+            in_flight=self._link.waiting if self._link else 0,
+            search_milliseconds=self._milliseconds,
+            **self._counts,
+        )
+
+    def _id(self) -> int:
+        if self._link is None:
+            raise StoreUnavailable(PART, "it is being restarted")
+        return self._link.next_id()
+
+    def _admit(self, request: SearchRequest) -> wire.Search | None:
+        """The ask that fits what is under way: whole, by words alone, or None where nothing fits."""
+        tenant = request.owners[0].partition("/")[0]
+        text = clean(request.text)
+        vector = wire.pack_vector(request.vector) if request.vector else self._vectors.get(tenant, text)
+        wait = self._searches * self._milliseconds / 1e3
+        if wait > request.deadline:
+            self._counts["refused"] += 1
+            return None
+        dense = bool(vector) or wait <= request.deadline * EMBED_SHARE
+        self._counts["lexical_only"] += not dense
+        now = time.monotonic()
+        return wire.Search(
+            id=self._id(),
+            owners=request.owners,
+            text=text,
+            lexical=clean(request.lexical),
+            vector=vector,
+            dense=dense,
+            limit=request.limit,
+            kinds=request.kinds,
+            embed_by=now + request.deadline * EMBED_SHARE,
+            deadline=now + request.deadline,
+        )
+
+    def _found(self, request: SearchRequest, ask: wire.Search, reply: wire.Reply) -> SearchResult:
+        if reply.fault == "late":
+            self._counts["late"] += 1
+            return _NOTHING
+        self._milliseconds += (reply.milliseconds - self._milliseconds) * _SMOOTHING
+        if reply.vector:
+            self._vectors.put(ask.owners[0].partition("/")[0], ask.text, reply.vector)
+        packed = reply.vector or ask.vector
+        return SearchResult(
+            candidates=decode_hits(reply.body),
+            vector=request.vector or (wire.unpack_vector(packed) if packed else None),
+            missing=reply.missing,
+        )
+
+    async def _call(self, ask: wire.Ask, *, seconds: float | None = None) -> wire.Reply:
+        if (link := self._link) is None:
+            raise StoreUnavailable(PART, "it is being restarted")
+        try:
+            future = link.post(ask)
+            async with asyncio.timeout(seconds):
+                reply = await future
+        except StoreUnavailable:
+            self._counts["failed"] += 1
+            raise
+        finally:
+            link.drop(ask.id)
+        if reply.fault == "input":
+            raise BadInput("request", type(ask).__name__, reply.error)
+        if reply.fault == "store":
+            self._counts["failed"] += 1
+            raise StoreUnavailable(PART, reply.error)
+        return reply
+
+    async def _report(self) -> wire.State:
+        reply = await self._call(wire.Report(id=self._id()))
+        return msgspec.json.decode(reply.body, type=wire.State)
+
+    async def _connect(self) -> None:
+        self._link, self._state = await open_link(self._directory, self._embedder)
+
+    async def _keep(self) -> None:
+        """Start the child again whenever it ends, with longer and longer pauses while it can't start."""
+        while self._link is not None:
+            await self._link.closed.wait()
+            status = await asyncio.to_thread(self._link.process.wait)
+            self._link = None
+            _log.error("the vector child ended with status %s and is started again", status)
+            async for attempt in AsyncRetrying(
+                wait=_BACKOFF, retry=retry_if_exception_type(StoreUnavailable), before_sleep=_log_attempt
+            ):
+                with attempt:
+                    await self._connect()
+            self._counts["restarts"] += 1
+
+
+def _log_attempt(state: object) -> None:
+    _log.warning("the vector child could not be started: %s", state)

@@ -1,0 +1,160 @@
+"""What the vector child and its parent say to each other: length-prefixed msgpack over a socket pair."""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections.abc import Iterator
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from hearth.memory.ports import Indexed
+from hearth.memory.types import Vector
+
+_LENGTH = struct.Struct(">I")
+
+READY = 0
+"""The id of the one reply that nobody asked for: the child is ready, or says why it can't be."""
+
+
+class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="ask", omit_defaults=True):
+    id: int
+    """Made by the parent, unique while the child lives; the reply carries it."""
+
+
+class Search(_Message, frozen=True, kw_only=True, tag="search"):
+    """A SearchRequest with its times on the clock that both processes share."""
+
+    owners: tuple[str, ...]
+    text: str
+    lexical: str = ""
+    vector: bytes = b""
+    """The query's embedding, if the parent has it."""
+    dense: bool = True
+    """False: by words alone, since the child is too busy to embed."""
+    limit: int
+    kinds: tuple[str, ...] = ()
+    embed_by: float
+    """On CLOCK_MONOTONIC: an embedding that is not there then is not waited for."""
+    deadline: float
+    """On CLOCK_MONOTONIC: afterwards the search is not even begun."""
+
+
+class Embed(_Message, frozen=True, kw_only=True, tag="embed"):
+    """Queries to embed, nothing to search."""
+
+    texts: tuple[str, ...]
+
+
+class Get(_Message, frozen=True, kw_only=True, tag="get"):
+    """Read records by id."""
+
+    owner: str
+    ids: tuple[str, ...]
+
+
+class Count(_Message, frozen=True, kw_only=True, tag="count"):
+    """Count an owner's records."""
+
+    owner: str
+
+
+class Report(_Message, frozen=True, kw_only=True, tag="report"):
+    """Ask for the child's state."""
+
+
+class Upsert(_Message, frozen=True, kw_only=True, tag="upsert"):
+    """Embed and store records, one after another."""
+
+    records: tuple[Indexed, ...]
+
+
+class Delete(_Message, frozen=True, kw_only=True, tag="delete"):
+    """Remove records by id."""
+
+    owner: str
+    ids: tuple[str, ...]
+
+
+class Clear(_Message, frozen=True, kw_only=True, tag="clear"):
+    """Remove all of a user."""
+
+    tenant: str
+    user: str
+
+
+class Flush(_Message, frozen=True, kw_only=True, tag="flush"):
+    """Make every write before this one durable."""
+
+
+class Rebuilt(_Message, frozen=True, kw_only=True, tag="rebuilt"):
+    """The collection holds what the log says."""
+
+
+Read: TypeAlias = Search | Embed | Get | Count | Report
+Write: TypeAlias = Upsert | Delete | Clear | Flush | Rebuilt
+Ask: TypeAlias = Read | Write
+
+Fault = Literal["", "input", "store", "late"]
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """What the child knows of itself."""
+
+    pid: int
+    embedder: str
+    dimension: int
+    points: int
+    needs_rebuild: bool
+    set_aside: str
+    """Folder of a shard that did not open, or empty."""
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The answer to one Ask."""
+
+    id: int
+    body: bytes = b""
+    """JSON of what was asked for; empty for a write."""
+    vector: bytes = b""
+    """The query's embedding, where the child made it."""
+    missing: tuple[str, ...] = ()
+    milliseconds: float = 0.0
+    """What a search took the child, embedding included, waiting not."""
+    fault: Fault = ""
+    error: str = ""
+
+
+encode = msgspec.msgpack.Encoder().encode
+encode_json = msgspec.json.Encoder().encode
+decode_ask = msgspec.msgpack.Decoder(Ask).decode
+decode_reply = msgspec.msgpack.Decoder(Reply).decode
+
+
+def frame(message: msgspec.Struct) -> bytes:
+    """The message with its length before it. Raises UnicodeEncodeError for a lone surrogate."""
+    body = encode(message)
+    return _LENGTH.pack(len(body)) + body
+
+
+def frames(buffer: bytearray) -> Iterator[bytes]:
+    """Take every whole message out of the front of `buffer`."""
+    while len(buffer) >= _LENGTH.size:
+        (length,) = _LENGTH.unpack_from(buffer)
+        end = _LENGTH.size + length
+        if len(buffer) < end:
+            return
+        body = bytes(memoryview(buffer)[_LENGTH.size : end])
+        del buffer[:end]
+        yield body
+
+
+def pack_vector(vector: Vector) -> bytes:
+    """Four bytes a number: the precision that embedders and index have."""
+    return array("f", vector).tobytes()
+
+
+def unpack_vector(raw: bytes) -> Vector:
+    """The inverse of `pack_vector`."""
+    return array("f", raw).tolist()
