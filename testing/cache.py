@@ -1,40 +1,49 @@
 """A double of the providers' prompt caches: what of a request is read, what is written, what the input costs.
 
-It is a pure function of the sequence of request bodies and times. Rules as published (looked up in November 2026):
+A pure function of the sequence of request bodies and times. The rules are the published ones (November 2026):
 
-* Anthropic, platform.claude.com/docs/en/build-with-claude/prompt-caching: prefixes in the order tools, system,
-  messages; an entry is written only at a breakpoint (`cache_control`, at most four; a top-level `cache_control`
-  is one on the last cacheable block); each breakpoint looks back over at most 20 positions, itself the first, where
-  a run of tool_use or of tool_result blocks counts as one; life of 5 minutes or an hour, refreshed by use; writes
-  cost 1.25 or 2 times the input price, reads 0.1; a minimum length by model, 1,024 tokens for most.
-* OpenAI before GPT-5.6, openai.com/index/api-prompt-caching and the cookbook's "Prompt Caching 201": automatic, the
-  longest prefix seen before from 1,024 tokens in steps of 128; no charge for writing; cleared after 5 to 10 minutes
-  without use (5 here); cached input at 0.5 (gpt-4o, o1), 0.25 (gpt-4.1, o3, o4-mini) or 0.1 (gpt-5) of the price.
-* OpenAI from GPT-5.6 on, developers.openai.com/api/docs/guides/prompt-caching: an implicit breakpoint at the end of
-  the newest message (unless `prompt_cache_options.mode` is `explicit`) and explicit ones
-  (`prompt_cache_breakpoint`), four writes a request; a prefix matches exactly at a breakpoint, at one of the 20 message ends
-  before the newest, or at the latest 50 explicit ones; writes cost 1.25, reads 0.1, life 30 minutes.
+- Anthropic, platform.claude.com/docs/en/build-with-claude/prompt-caching: prefixes in the order tools,
+  system, messages; an entry is written only at a breakpoint (`cache_control`, at most four; a top-level one
+  stands for one on the last cacheable block); each breakpoint looks back over at most 20 positions, itself the
+  first, where a run of tool_use or of tool_result blocks counts as one; an entry lives for 5 minutes or an
+  hour, refreshed by use; a write costs 1.25 or 2 times the input, a read 0.1; shorter prefixes than a minimum
+  by model, 1,024 tokens for most, are not cached.
+- OpenAI before GPT-5.6, openai.com/index/api-prompt-caching and the cookbook's "Prompt Caching 201": the
+  longest prefix seen before, from 1,024 tokens in steps of 128; writing is free; an entry goes after 5 to 10
+  minutes without use (5 here); cached input costs 0.5 (gpt-4o, o1), 0.25 (gpt-4.1, o3, o4-mini), 0.1 (gpt-5).
+- OpenAI from GPT-5.6 on, developers.openai.com/api/docs/guides/prompt-caching: an implicit breakpoint at the
+  end of the newest message (unless `prompt_cache_options.mode` is `explicit`) and explicit ones
+  (`prompt_cache_breakpoint`), four writes a request; the implicit one also looks at the 20 message ends
+  before it, an explicit one only at itself; a write costs 1.25, a read 0.1; an entry lives for 30 minutes.
 
-What is not modelled: that an entry can be read only once its writer's reply has begun, routing between servers,
-and eviction under load.
+Not modelled: that an entry can be read only once its writer's reply has begun, routing between servers, and
+eviction under load.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
 
-MINUTES_5 = timedelta(minutes=5)
-MINUTES_30 = timedelta(minutes=30)
-HOUR = timedelta(hours=1)
+from hearth.testing.cache_units import (
+    HOUR,
+    MINUTES_5,
+    MINUTES_30,
+    Count,
+    Unit,
+    anthropic_units,
+    mark_implicit,
+    openai_units,
+    quarter,
+)
 
 LOOKBACK = 20
-"""Positions that a breakpoint (Anthropic) or the implicit breakpoint (OpenAI) checks, itself the first."""
+"""Positions that a breakpoint checks (Anthropic: itself included; OpenAI: message ends before it)."""
 MAX_WRITES = 4
 STEP = 128
 """Tokens by which OpenAI's automatic prefix grows."""
@@ -59,17 +68,18 @@ class Charge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """One provider's published numbers."""
+    """The published numbers of a model."""
 
     minimum: int = 1024
     """Tokens of the shortest prefix that is cached."""
     read: float = 0.1
+    """Price of a token read, in tokens of plain input; so the next two."""
     write: float = 1.25
     write_1h: float = 2.0
     life: timedelta = MINUTES_5
+    """Of an entry where the request doesn't say."""
 
 
-ANTHROPIC = Rules()
 ANTHROPIC_MINIMUMS = {
     "opus-5": 512,
     "opus-4-7": 2048,
@@ -78,26 +88,10 @@ ANTHROPIC_MINIMUMS = {
     "haiku-4-5": 4096,
     "haiku-3": 2048,
 }
-"""Minimum lengths other than 1,024, by a part of the model's name (same page as the rules, its table)."""
+"""Minimum lengths other than 1,024, by a part of the model's name (the table on the same page)."""
 
 OPENAI_READS = {"gpt-5": 0.1, "gpt-4.1": 0.25, "o3": 0.25, "o4-mini": 0.25}
 """Price of cached input by the model's name (developers.openai.com/api/docs/pricing); 0.5 for all others."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unit:
-    """One cacheable step of a prompt: a tool, a system block, a content block or a responses item."""
-
-    text: str
-    """All that the model sees of it, canonical."""
-    tokens: int
-    run: str = ""
-    """Units that follow each other with the same name here are one position of the lookback."""
-    cacheable: bool = True
-    life: timedelta | None = None
-    """Set where there is a breakpoint."""
-    closes: bool = True
-    """True if a message ends here."""
 
 
 @dataclass(slots=True)
@@ -106,127 +100,149 @@ class _Entry:
     life: timedelta
 
 
-Count = Callable[[str], int]
-
-
-def quarter(text: str) -> int:
-    """Tokens of a text at four characters a token: stable, and near enough for ratios."""
-    return -(-len(text) // 4)
-
-
 class CacheDouble:
-    """Prompt caches of all models, fed with requests in the order of their times."""
+    """The prompt caches of all models, fed with requests in the order of their times."""
 
     def __init__(self, *, count: Count = quarter, rules: Rules | None = None) -> None:
-        """`count` gives a text's tokens; `rules` replaces the published numbers (the mechanism still follows the body)."""
+        """`count` gives a text's tokens; `rules` replaces the numbers, the mechanism follows the model."""
         self._count = count
         self._rules = rules
         self._entries: dict[bytes, _Entry] = {}
-        self._children: dict[bytes, dict[str, datetime]] = {}
+        self._branches: dict[bytes, dict[str, datetime]] = {}
 
     def charge(self, body: dict[str, Any], at: datetime) -> Charge:
-        """What the input of this request costs now; it then is in the cache.
+        """What the input of this request costs now; from then on it is in the cache.
 
-        The mechanism follows from the body: Claude models by breakpoints, `gpt-5.6` and later by OpenAI's
-        breakpoints, all others by OpenAI's automatic prefix.
+        Claude models go by breakpoints, `gpt-5.6` and later by OpenAI's breakpoints, all others by OpenAI's
+        automatic prefix.
         """
         model = str(body.get("model", ""))
-        if _is_claude(model):
-            units = list(anthropic_units(body, self._count))
-            return self._at_breakpoints(
-                model, units, self._rules or _anthropic(model), at, _anthropic_positions
-            )
+        rules = self._rules or rules_of(model)
+        if "claude" in model:
+            return self._at_breakpoints(model, list(anthropic_units(body, self._count)), rules, at)
         units = list(openai_units(body, self._count))
-        if _has_breakpoints(model):
-            rules = self._rules or Rules(life=MINUTES_30)
-            marked = _openai_marks(units, body, rules.life)
-            return self._at_breakpoints(model, marked, rules, at, _openai_positions)
-        return self._by_prefix(model, units, self._rules or Rules(read=_openai_read(model)), at)
+        if has_breakpoints(model):
+            return self._at_breakpoints(model, mark_implicit(units, body, rules.life), rules, at)
+        return self._by_prefix(model, units, rules, at)
 
-    # -- entries at breakpoints ---------------------------------------------------------------------------
+    # -- entries at breakpoints
 
-    def _at_breakpoints(
-        self, model: str, units: list[Unit], rules: Rules, at: datetime, positions: Positions
-    ) -> Charge:
+    def _at_breakpoints(self, model: str, units: list[Unit], rules: Rules, at: datetime) -> Charge:
         keys, ends = _chain(model, units), _ends(units)
         marks = [place for place, unit in enumerate(units) if unit.life is not None]
-        hit = max(
-            (place for mark in marks for place in self._found(positions(units, mark), keys, at)), default=-1
-        )
-        read = ends[hit] if hit >= 0 else 0
-        written, hour = self._write(units, marks, keys, ends, hit, rules, at)
-        if hit >= 0:
-            self._touch(keys[hit], at)
-        cost = (ends[-1] if ends else 0) - read - written
-        plain = cost
-        return Charge(
-            input=plain,
-            cache_read=read,
-            cache_write=written,
-            write_1h=hour,
-            cost=plain + read * rules.read + (written - hour) * rules.write + hour * rules.write_1h,
-        )
+        hits = [hit for mark in marks for hit in self._hit(positions(units, mark), keys, at)]
+        read = ends[max(hits)] if hits else 0
+        if hits:
+            entry = self._entries[keys[max(hits)]]
+            entry.expires = max(entry.expires, at + entry.life)
+        written = hour = read
+        for mark in marks[-MAX_WRITES:]:
+            life = units[mark].life or rules.life
+            if ends[mark] < rules.minimum:
+                continue
+            self._entries[keys[mark]] = _Entry(at + life, life)
+            written = max(written, ends[mark])
+            hour = max(hour, ends[mark]) if life >= HOUR else hour
+        total = ends[-1] if ends else 0
+        return priced(rules, total=total, read=read, written=written - read, hour=hour - read)
 
-    def _found(self, positions: Iterator[int], keys: Sequence[bytes], at: datetime) -> Iterator[int]:
-        """The first of the positions that holds a live entry, nothing if none does."""
-        for place in positions:
+    def _hit(self, places: Iterator[int], keys: Sequence[bytes], at: datetime) -> Iterator[int]:
+        """The first of the places that holds a live entry; nothing if none does."""
+        for place in places:
             entry = self._entries.get(keys[place])
             if entry is not None and entry.expires > at:
                 yield place
                 return
 
-    def _write(
-        self,
-        units: list[Unit],
-        marks: list[int],
-        keys: Sequence[bytes],
-        ends: Sequence[int],
-        hit: int,
-        rules: Rules,
-        at: datetime,
-    ) -> tuple[int, int]:
-        """Write an entry at each breakpoint: tokens written, and how many of them for an hour."""
-        top = ends[hit] if hit >= 0 else 0
-        written = hour = top
-        for mark in marks[-MAX_WRITES:]:
-            life = units[mark].life
-            if life is None or ends[mark] < rules.minimum:
-                continue
-            self._entries[keys[mark]] = _Entry(at + life, life)
-            written = max(written, ends[mark])
-            if life >= HOUR:
-                hour = max(hour, ends[mark])
-        return written - top, hour - top
-
-    def _touch(self, key: bytes, at: datetime) -> None:
-        entry = self._entries[key]
-        entry.expires = max(entry.expires, at + entry.life)
-
-    # -- automatic prefixes -------------------------------------------------------------------------------
+    # -- automatic prefixes
 
     def _by_prefix(self, model: str, units: list[Unit], rules: Rules, at: datetime) -> Charge:
         total = sum(unit.tokens for unit in units)
-        key, common, whole = _digest(b"", model), 0, True
+        common = self._common(model, units, at)
+        if total >= rules.minimum:
+            self._remember(model, units, at + rules.life)
+        read = common - common % STEP if common >= rules.minimum else 0
+        return priced(rules, total=total, read=read, written=0, hour=0)
+
+    def _common(self, model: str, units: list[Unit], at: datetime) -> int:
+        """Tokens that the prompt has in common with the beginning of an earlier one."""
+        key, common = _digest(b"", model), 0
         for unit in units:
-            branch = self._children.setdefault(key, {})
-            if whole:
-                alive = [text for text, expires in branch.items() if expires > at]
-                share = max((_share(unit.text, text) for text in alive), default=0.0)
-                common += int(unit.tokens * share)
-                whole = share == 1.0
-            if total >= rules.minimum:
-                branch[unit.text] = at + rules.life
+            alive = [text for text, expires in self._branches.get(key, {}).items() if expires > at]
+            share = max((_share(unit.text, text) for text in alive), default=0.0)
+            common += int(unit.tokens * share)
+            if share < 1.0:
+                break
             key = _digest(key, unit.text)
-        read = common - common % STEP if common >= rules.minimum and total >= rules.minimum else 0
-        return Charge(input=total - read, cache_read=read, cost=total - read + read * rules.read)
+        return common
+
+    def _remember(self, model: str, units: list[Unit], expires: datetime) -> None:
+        key = _digest(b"", model)
+        for unit in units:
+            self._branches.setdefault(key, {})[unit.text] = expires
+            key = _digest(key, unit.text)
+
+
+def rules_of(model: str) -> Rules:
+    """The published numbers of a model, by its name."""
+    if "claude" in model:
+        minimums = (minimum for part, minimum in ANTHROPIC_MINIMUMS.items() if part in model)
+        return Rules(minimum=next(minimums, 1024))
+    if has_breakpoints(model):
+        return Rules(life=MINUTES_30)
+    name = model.rpartition("/")[2]
+    reads = (read for start, read in OPENAI_READS.items() if name.startswith(start))
+    return Rules(read=next(reads, 0.5))
+
+
+def has_breakpoints(model: str) -> bool:
+    """True for gpt-5.6 and later."""
+    version = model.rpartition("/")[2].removeprefix("gpt-").partition("-")[0]
+    numbers = version.split(".")
+    if not all(number.isdigit() for number in numbers):
+        return False
+    return tuple(map(int, numbers)) >= (5, 6)
+
+
+def priced(rules: Rules, *, total: int, read: int, written: int, hour: int) -> Charge:
+    """A charge with its cost."""
+    plain = total - read - written
+    cost = plain + read * rules.read + (written - hour) * rules.write + hour * rules.write_1h
+    return Charge(input=plain, cache_read=read, cache_write=written, write_1h=hour, cost=cost)
+
+
+def positions(units: Sequence[Unit], mark: int) -> Iterator[int]:
+    """The places where a breakpoint looks for an entry, latest first."""
+    reach = units[mark].reach
+    if reach == "blocks":
+        return _blocks_back(units, mark)
+    if reach == "messages":
+        return _messages_back(units, mark)
+    return iter((mark,))
+
+
+def _blocks_back(units: Sequence[Unit], mark: int) -> Iterator[int]:
+    seen = 0
+    for place in range(mark, -1, -1):
+        joined = place < mark and units[place].run and units[place].run == units[place + 1].run
+        seen += 0 if joined else 1
+        if seen > LOOKBACK:
+            return
+        yield place
+
+
+def _messages_back(units: Sequence[Unit], mark: int) -> Iterator[int]:
+    yield mark
+    yield from [place for place in range(mark - 1, -1, -1) if units[place].closes][:LOOKBACK]
 
 
 def _share(one: str, other: str) -> float:
     """How much of `one` is a common beginning with `other`, 0 to 1."""
     if one == other:
         return 1.0
-    same = next((at for at, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), None)
-    return (min(len(one), len(other)) if same is None else same) / len(one) if one else 0.0
+    pairs = enumerate(zip(one, other, strict=False))
+    same = next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
+    return same / len(one) if one else 0.0
 
 
 def _digest(key: bytes, text: str) -> bytes:
@@ -249,183 +265,3 @@ def _ends(units: Sequence[Unit]) -> list[int]:
         total += unit.tokens
         ends.append(total)
     return ends
-
-
-Positions = Callable[[Sequence[Unit], int], Iterator[int]]
-
-
-def _anthropic_positions(units: Sequence[Unit], mark: int) -> Iterator[int]:
-    """Places that a breakpoint checks, latest first; a run of tool blocks is one position."""
-    seen = 0
-    for place in range(mark, -1, -1):
-        joined = place < mark and units[place].run and units[place].run == units[place + 1].run
-        seen += 0 if joined else 1
-        if seen > LOOKBACK:
-            return
-        yield place
-
-
-def _openai_positions(units: Sequence[Unit], mark: int) -> Iterator[int]:
-    """Places that a breakpoint checks, latest first: itself and the ends of the messages before it."""
-    yield mark
-    ends = [place for place in range(mark - 1, -1, -1) if units[place].closes]
-    yield from ends[:LOOKBACK]
-
-
-def _text(value: Any) -> str:
-    """A part of a body in canonical form, without its cache markers."""
-    return msgspec.json.encode(_unmarked(value), order="sorted").decode()
-
-
-def _unmarked(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {
-            name: _unmarked(inner)
-            for name, inner in value.items()
-            if name not in ("cache_control", "prompt_cache_breakpoint")
-        }
-    return [_unmarked(inner) for inner in value] if isinstance(value, list) else value
-
-
-def _size(block: Any, count: Count) -> int:
-    """Tokens of a block: of its text where it has one, else of all of it."""
-    if isinstance(block, str):
-        return count(block)
-    for name in ("text", "thinking", "content"):
-        if isinstance(block.get(name), str):
-            return count(block[name])
-    inner = block.get("content")
-    if isinstance(inner, list):
-        return sum(_size(part, count) for part in inner)
-    return count(_text(block))
-
-
-# -- Anthropic ----------------------------------------------------------------------------------------------
-
-
-def _is_claude(model: str) -> bool:
-    return "claude" in model
-
-
-def _anthropic(model: str) -> Rules:
-    for part, minimum in ANTHROPIC_MINIMUMS.items():
-        if part in model:
-            return msgspec.structs.replace(ANTHROPIC, minimum=minimum)
-    return ANTHROPIC
-
-
-def _life(block: Any) -> timedelta | None:
-    control = block.get("cache_control") if isinstance(block, dict) else None
-    if not control:
-        return None
-    return HOUR if control.get("ttl") == "1h" else MINUTES_5
-
-
-def anthropic_units(body: dict[str, Any], count: Count) -> Iterator[Unit]:
-    """A messages request as cacheable units in the order tools, system, messages."""
-    units = list(_anthropic_plain(body, count))
-    automatic = _life(body)
-    if automatic is not None:
-        last = max((place for place, unit in enumerate(units) if unit.cacheable), default=-1)
-        units = [
-            _marked(unit, automatic) if place == last and unit.life is None else unit
-            for place, unit in enumerate(units)
-        ]
-    yield from units
-
-
-def _marked(unit: Unit, life: timedelta | None) -> Unit:
-    return Unit(
-        text=unit.text,
-        tokens=unit.tokens,
-        run=unit.run,
-        cacheable=unit.cacheable,
-        life=life,
-        closes=unit.closes,
-    )
-
-
-def _anthropic_plain(body: dict[str, Any], count: Count) -> Iterator[Unit]:
-    for tool in body.get("tools") or ():
-        yield Unit(text="tool" + _text(tool), tokens=_size(tool, count), life=_life(tool))
-    for block in _listed(body.get("system")):
-        yield _anthropic_unit("system", block, count)
-    # A change of these keeps the caches of tools and system and breaks that of the messages.
-    setting = _text([body.get("tool_choice"), body.get("thinking")])
-    for message in body.get("messages") or ():
-        blocks = _listed(message.get("content"))
-        for place, block in enumerate(blocks):
-            start = f"{setting}{message.get('role')}:" if place == 0 else "+"
-            yield _anthropic_unit(start, block, count)
-            setting = ""
-
-
-def _listed(content: Any) -> list[Any]:
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}] if content else []
-    return list(content or ())
-
-
-def _anthropic_unit(start: str, block: dict[str, Any], count: Count) -> Unit:
-    kind = block.get("type", "")
-    thinking = kind in ("thinking", "redacted_thinking")
-    return Unit(
-        text=start + _text(block),
-        tokens=_size(block, count),
-        run=kind if kind in ("tool_use", "tool_result") else "",
-        cacheable=not thinking and not (kind == "text" and not block.get("text")),
-        life=_life(block),
-    )
-
-
-# -- OpenAI -------------------------------------------------------------------------------------------------
-
-
-def _has_breakpoints(model: str) -> bool:
-    """True for gpt-5.6 and later."""
-    version = model.rpartition("/")[2].removeprefix("gpt-").split("-")[0]
-    major, _, minor = version.partition(".")
-    return major.isdigit() and (int(major), int(minor or 0) if minor.isdigit() or not minor else 0) >= (5, 6)
-
-
-def _openai_read(model: str) -> float:
-    name = model.rpartition("/")[2]
-    return next((read for start, read in OPENAI_READS.items() if name.startswith(start)), 0.5)
-
-
-def openai_units(body: dict[str, Any], count: Count) -> Iterator[Unit]:
-    """A chat or responses request as units in the order tools, instructions, messages."""
-    for tool in body.get("tools") or ():
-        yield Unit(text="tool" + _text(tool), tokens=_size(tool, count), closes=False)
-    if instructions := body.get("instructions"):
-        yield Unit(text="instructions" + instructions, tokens=count(instructions))
-    items = body.get("messages") or body.get("input") or ()
-    for item in [{"role": "user", "content": items}] if isinstance(items, str) else items:
-        yield from _openai_message(item, count)
-
-
-def _openai_message(item: dict[str, Any], count: Count) -> Iterator[Unit]:
-    content = item.get("content")
-    rest = {name: value for name, value in item.items() if name not in ("content", "id", "status")}
-    start = _text(rest) if set(rest) - {"role", "type"} else str(item.get("role"))
-    if not isinstance(content, list):
-        tokens = count(content) if content else 0
-        extra = count(start) if set(rest) - {"role", "type", "tool_call_id"} else 0
-        yield Unit(text=f"{start}:{content or ''}", tokens=tokens + extra)
-        return
-    for place, part in enumerate(content):
-        head = f"{start}:" if place == 0 else "+"
-        text = part["text"] if isinstance(part.get("text"), str) else _text(part)
-        yield Unit(
-            text=head + text,
-            tokens=_size(part, count),
-            life=MINUTES_30 if part.get("prompt_cache_breakpoint") else None,
-            closes=place == len(content) - 1,
-        )
-
-
-def _openai_marks(units: list[Unit], body: dict[str, Any], life: timedelta) -> list[Unit]:
-    """Units with the implicit breakpoint at the end of the newest message, unless the request says `explicit`."""
-    if (body.get("prompt_cache_options") or {}).get("mode") == "explicit" or not units:
-        return units
-    return [*units[:-1], _marked(units[-1], life)]

@@ -67,7 +67,8 @@ class Call:
     def refuse(self, cause: Refused) -> Later:
         """Answer with the error body of a request that did not pass the checks."""
         status, body = refused(self.family, cause, self.request_id)
-        return self._now(status, body)
+        self._now(status, body)
+        return None
 
     def fail(self, reply: Reply) -> Later:
         """Answer with a scripted error."""
@@ -79,7 +80,8 @@ class Call:
         self.headers.update(reply.headers)
         if reply.delay or reply.cut_after is not None or reply.hang_after is not None:
             return self._late(reply, status, body)
-        return self._now(status, body)
+        self._now(status, body)
+        return None
 
     def stream(self, reply: Reply, what: Plan) -> Later:
         """Answer with a stream: in one write where nothing says otherwise."""
@@ -88,7 +90,8 @@ class Call:
             return self._play(reply, what)
         self.connection.head(200, self.headers)
         self.connection.send_all(what.writes)
-        return self._end()
+        self._end()
+        return None
 
     def _now(self, status: int, body: bytes) -> None:
         self.request.answered = True

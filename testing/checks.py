@@ -112,9 +112,9 @@ def _check_tool_results(messages: list[dict[str, Any]]) -> None:
         if missing:
             raise Refused(
                 400,
-                f"messages.{place - 1}: `tool_use` ids were found without `tool_result` blocks immediately after: "
-                f"{', '.join(missing)}. Each `tool_use` block must have a corresponding `tool_result` block in the "
-                "next message.",
+                f"messages.{place - 1}: `tool_use` ids were found without `tool_result` blocks immediately "
+                f"after: {', '.join(missing)}. Each `tool_use` block must have a corresponding "
+                "`tool_result` block in the next message.",
             )
         _check_unexpected(place, blocks, expected)
         expected = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
@@ -126,8 +126,8 @@ def _check_unexpected(place: int, blocks: list[dict[str, Any]], expected: list[s
             raise Refused(
                 400,
                 f"messages.{place}.content.{index}: unexpected `tool_use_id` found in `tool_result` blocks: "
-                f"{block.get('tool_use_id')}. Each `tool_result` block must have a corresponding `tool_use` block "
-                "in the previous message.",
+                f"{block.get('tool_use_id')}. Each `tool_result` block must have a corresponding "
+                "`tool_use` block in the previous message.",
             )
 
 
@@ -144,7 +144,8 @@ def check_chat(body: dict[str, Any]) -> None:
     if not messages:
         raise Refused(
             400,
-            "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.",
+            "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty "
+            "array instead.",
             param="messages",
             code="empty_array",
         )
@@ -181,7 +182,8 @@ def _refuse_waiting(waiting: list[str]) -> None:
         raise Refused(
             400,
             "An assistant message with 'tool_calls' must be followed by tool messages responding to each "
-            f"'tool_call_id'. The following tool_call_ids did not have response messages: {', '.join(waiting)}",
+            "'tool_call_id'. The following tool_call_ids did not have response messages: "
+            f"{', '.join(waiting)}",
             param="messages",
         )
 

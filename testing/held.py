@@ -30,8 +30,8 @@ class Held:
     def context(self, body: dict[str, Any]) -> list[Any]:
         """All items that the model sees for a request.
 
-        An unknown id is refused with 400 `previous_response_not_found` (the SDK's users report that status and
-        code, e.g. maximhq/bifrost#2441), an unknown conversation with 404. Raises Refused.
+        An unknown id is refused with 400 `previous_response_not_found` (status and code as users report
+        them, e.g. in maximhq/bifrost#2441), an unknown conversation with 404. Raises Refused.
         """
         return [*self._earlier(body), *items_of(body.get("input"))]
 

@@ -1,7 +1,7 @@
 """A small HTTP/1.1 server protocol, in which a test decides about every byte that is written.
 
-Written by hand because a server library hides what this double is for: where a write ends, a body that is cut,
-a connection that stays open. It also keeps the CPU of a request far below that of what is benchmarked against it.
+Written by hand because a server library hides what this double is for: where a write ends, a body that is
+cut, a connection that stays open. A request also takes far less CPU than in what is benchmarked against it.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class Connection(asyncio.Protocol):
 
 
 def dechunk(buffer: bytearray, start: int) -> tuple[bytes, int] | None:
-    """Decode a chunked body that begins at `start`: the body and the offset after it, None if it is not whole."""
+    """The chunked body that begins at `start` and the offset after it, None if it is not whole yet."""
     parts: list[bytes] = []
     at = start
     while True:

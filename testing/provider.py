@@ -1,4 +1,4 @@
-"""A scripted provider: a real HTTP server that speaks OpenAI's and Anthropic's wire formats and does as it is told.
+"""A scripted provider: a server that speaks OpenAI's and Anthropic's wire formats and does as it is told.
 
 Run as a process: `python -m hearth.testing.provider --port 9000 --latency-ms 50 --tokens 100`.
 """
@@ -35,7 +35,7 @@ from hearth.testing.wire import Turn
 try:
     from uvloop import new_event_loop
 except ImportError:  # not made for every platform; asyncio's own loop does the same, slower
-    from asyncio import new_event_loop
+    from asyncio import new_event_loop  # type: ignore[assignment]
 
 _log = logging.getLogger(__name__)
 
@@ -66,9 +66,9 @@ START_SECONDS = 10.0
 class ScriptedProvider:
     """A provider on 127.0.0.1 in a thread of its own, started and stopped as a context manager.
 
-    Replies come, in this order, from `reply(…)` (each used once), from `answer` (a function of the request), and
-    else from `default`. Requests that a real provider refuses are refused (`strict`), with its own error body;
-    the scripted reply then stays for the next one.
+    Replies come, in this order, from `reply(…)` (each used once), from `answer` (a function of the request),
+    and else from `default`. Requests that a real provider refuses are refused (`strict`), with its own error
+    body; the scripted reply then stays for the next one.
     """
 
     def __init__(

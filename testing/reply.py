@@ -60,7 +60,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
     """The model that says it answered; empty means the one that was asked."""
     usage: Usage | None = None
-    """`input` counts all input tokens, cached and written ones included; None means counted or by the cache."""
+    """`input` counts cached and written tokens too; None means counted, by the cache if there is one."""
     status: int = 200
     error: ErrorKind | Mapping[str, Any] | None = None
     """A real provider's error by kind, or a whole body; with a status alone the kind follows from it."""
@@ -86,7 +86,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     finish_with_text: bool = False
     """The last text and the finish reason share a chunk (chat, completions)."""
     usage_chunk: bool | None = None
-    """Force (True) or suppress (False) the usage-only last chunk, whatever the request says (chat, completions)."""
+    """The usage-only last chunk comes or not, whatever the request says (chat, completions)."""
     pings: int = 1
     """Ping events after the start (messages)."""
     raw: bytes | None = None

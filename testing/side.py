@@ -1,4 +1,4 @@
-"""The provider's routes beside the model calls: embeddings, models, token counts, stored responses, conversations."""
+"""The routes beside the model calls: embeddings, models, token counts, stored responses, conversations."""
 
 from __future__ import annotations
 

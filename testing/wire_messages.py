@@ -15,7 +15,7 @@ _PING = b'event: ping\ndata: {"type": "ping"}\n\n'
 
 
 def _usage(turn: Turn, output: int) -> dict[str, Any]:
-    """Usage in Anthropic's form: `input_tokens` counts only what was neither read from nor written to the cache."""
+    """Usage in Anthropic's form: `input_tokens` is what was neither read from nor written to the cache."""
     usage = turn.usage
     return {
         "input_tokens": max(usage.input - usage.cached_input - usage.cache_write, 0),
@@ -70,7 +70,7 @@ def body(turn: Turn) -> bytes:
 
 
 def script(turn: Turn) -> Script:
-    """The reply as a stream: start, ping, each block with its deltas, message_delta with usage, message_stop."""
+    """The reply as a stream: start, ping, each block with its deltas, message_delta, message_stop."""
     events = [event({"type": "message_start", "message": _envelope(turn, [], None, 1)})]
     for index, block in enumerate(_content(turn)):
         start, deltas = _opening(block, turn)

@@ -9,7 +9,7 @@ import msgspec
 
 from hearth.testing.wire import Script, Turn, arguments, event, halves, now
 
-_ECHOED = {
+_ECHOED: dict[str, Any] = {
     "background": False,
     "instructions": None,
     "max_output_tokens": None,
@@ -31,7 +31,7 @@ _ECHOED = {
     "truncation": "disabled",
     "user": None,
 }
-"""Fields that the response repeats from the request, with the values that stand where the request has none."""
+"""Fields that the response repeats from the request, with their values where the request has none."""
 
 
 def _usage(turn: Turn) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def _output(turn: Turn) -> list[dict[str, Any]]:
 
 
 def script(turn: Turn, whole: dict[str, Any]) -> Script:
-    """The response as a stream: created, in_progress, each item with its parts, completed; numbered from 0."""
+    """The response as a stream: created, in_progress, each item with its parts, completed."""
     empty = {**whole, "status": "in_progress", "completed_at": None, "output": [], "usage": None}
     payloads: list[dict[str, Any]] = [
         {"type": "response.created", "response": empty},
