@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -53,6 +55,11 @@ def stable_id(value: str) -> str:
     if not value.strip() or value != value.strip() or len(value) > MAX_ID or not value.isprintable():
         raise ValueError(f"expected 1 to {MAX_ID} printable characters without blanks around them")
     return value
+
+
+def digest_of(token: str) -> str:
+    """SHA-256 of a key, hexadecimal: enough for a random key of 256 bits, and what LiteLLM logs a key by."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 MemoryMode: TypeAlias = Annotated[ModeName, BeforeValidator(_yaml_word)]
@@ -205,6 +212,13 @@ class KeySettings(Section):
         self._check_app_fields()
         return self
 
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the key, hexadecimal."""
+        if self.hash is not None:
+            return self.hash.removeprefix("sha256:")
+        return digest_of(self.key.get_secret_value() if self.key is not None else "")
+
     def _check_app_fields(self) -> None:
         if self.user is not None and (self.user_namespace is not None or self.user_header is not None):
             raise ValueError("`user_namespace` and `user_header` are for an app's key (`users: named`)")
@@ -274,10 +288,14 @@ class HearthSettings(Section):
 
     @model_validator(mode="after")
     def _unique_keys(self) -> HearthSettings:
-        names = [key.name for key in self.keys]
-        double = sorted({name for name in names if names.count(name) > 1})
+        names = Counter(key.name for key in self.keys)
+        double = sorted(name for name, times in names.items() if times > 1)
         if double:
             raise ValueError(f"expected every key to have a name of its own; used twice: {', '.join(double)}")
+        digests = Counter(key.digest for key in self.keys)
+        same = [key.name for key in self.keys if digests[key.digest] > 1]
+        if same:
+            raise ValueError(f"expected every key to be another one; the same key is: {', '.join(same)}")
         return self
 
     @property

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import NoReturn
 from urllib.parse import urlsplit
 
 from fastapi import HTTPException, Request
 from litellm.proxy import proxy_server
-from litellm.proxy._types import LitellmUserRoles, UserAPIKeyAuth
+from litellm.proxy._types import LiteLLMRoutes, LitellmUserRoles, UserAPIKeyAuth
+from litellm.proxy.auth.auth_utils import get_request_route
+from litellm.proxy.auth.route_checks import RouteChecks
 
 from hearth.config.check import is_loopback
-from hearth.config.settings import HearthSettings, Settings
+from hearth.config.settings import HearthSettings, Settings, digest_of
 from hearth.gateway.identity import Off, is_no_name, usable_id
-from hearth.gateway.keys import Key, KeyTable, digest_of, key_table, presented_key, virtual_key
+from hearth.gateway.keys import Key, KeyTable, key_table, presented_key, virtual_key
 
 
 class _Installed:
@@ -32,12 +35,14 @@ def install(settings: Settings) -> KeyTable:
 
 
 async def user_api_key_auth(request: Request, api_key: str) -> UserAPIKeyAuth:
-    """LiteLLM's `custom_auth`: the caller of a key of the table, or 401.
+    """LiteLLM's `custom_auth`: the caller of a key of the table, else 401, or 403 for administration.
 
     LiteLLM's master key stays what it is: its administrator, without memory.
     """
     key = authenticate(request, api_key)
     if key is not None:
+        if not is_for_callers(get_request_route(request=request)):
+            raise HTTPException(403, "this route is for LiteLLM's master key")
         return caller(key)
     master = proxy_server.master_key
     if api_key and master and hmac.compare_digest(api_key.encode(), master.encode()):
@@ -67,12 +72,20 @@ def is_local(request: Request) -> bool:
     return all(is_loopback(host) for host in [client, *named])
 
 
+@lru_cache(maxsize=1024)
+def is_for_callers(route: str) -> bool:
+    """True for routes that call models or list them; False for LiteLLM's administration.
+
+    LiteLLM would refuse those too, but where no database client is installed its refusal ends as a 500.
+    """
+    return bool(RouteChecks.is_llm_api_route(route=route)) or route in LiteLLMRoutes.model_info_routes.value
+
+
 def caller(key: Key) -> UserAPIKeyAuth:
     """The key as LiteLLM knows callers: its `models` and limits are enforced there, without a database."""
     return UserAPIKeyAuth(
         api_key=key.digest,
         key_alias=key.name,
-        team_id=key.tenant,
         user_role=LitellmUserRoles.INTERNAL_USER,
         models=list(key.models),
         rpm_limit=key.rpm,

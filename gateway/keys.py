@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import re
 import secrets
@@ -12,7 +11,7 @@ from functools import reduce
 
 import msgspec
 
-from hearth.config.settings import Access, HearthSettings, KeySettings, ModelSettings
+from hearth.config.settings import Access, HearthSettings, KeySettings, ModelSettings, digest_of
 from hearth.config.switches import MODES, Mode, ModeName, narrow
 from hearth.memory.types import Scope
 
@@ -174,11 +173,6 @@ class KeyTable:
         return len(self._by_name)
 
 
-def digest_of(token: str) -> str:
-    """SHA-256 of a key, hexadecimal: enough for a random key of 256 bits, and what LiteLLM logs a key by."""
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def new_key(name: str) -> NewKey:
     """Make a random key of 256 bits for `hearth key new`; only its hash goes into the YAML."""
     plain = f"sk-hearth-{secrets.token_urlsafe(32)}"
@@ -197,13 +191,9 @@ def presented_key(headers: Headers) -> str:
 
 
 def key_table(settings: HearthSettings) -> KeyTable:
-    """The table for these settings. Two names for one key are refused with ValueError."""
-    keys = [_key(key, settings) for key in settings.keys]
-    digests = [key.digest for key in keys]
-    for key in keys:
-        if digests.count(key.digest) > 1:
-            raise ValueError(f"hearth.keys: {key.name} is the same key as another; give each its own")
-    return KeyTable(keys, keyless=_keyless(settings) if settings.keyless else None)
+    """The table for these settings."""
+    keyless = _keyless(settings) if settings.keyless else None
+    return KeyTable([_key(key, settings) for key in settings.keys], keyless=keyless)
 
 
 def virtual_key(name: str, tenant: str, settings: HearthSettings, *, user: str = "") -> Key:
@@ -226,11 +216,10 @@ def _keyless(settings: HearthSettings) -> Key:
 
 
 def _key(key: KeySettings, settings: HearthSettings) -> Key:
-    plain = key.key.get_secret_value() if key.key is not None else ""
     return Key(
         name=key.name,
         tenant=key.tenant,
-        digest=(key.hash or "").removeprefix("sha256:") or digest_of(plain),
+        digest=key.digest,
         user=key.user or "",
         agent=key.agent,
         isolated=key.isolate_agents,

@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.config.load import parse_settings
+from hearth.config.problems import SettingsError
+from hearth.config.settings import digest_of
 from hearth.config.switches import Mode
-from hearth.gateway.keys import Key, KeyTable, digest_of, key_table, new_key, presented_key
+from hearth.gateway.keys import Key, KeyTable, key_table, new_key, presented_key
 
 PLAIN = "sk-0123456789abcdef"
 
@@ -69,14 +71,13 @@ def test_new_key_can_be_pasted_into_the_configuration() -> None:
     assert new_key("laptop").plain != made.plain
 
 
-def test_one_key_under_two_names_is_refused() -> None:
-    """A key belongs to one owner."""
-    with pytest.raises(
-        ValueError, match=r"second is the same key as another|first is the same key as another"
-    ):
+@pytest.mark.parametrize("second", [f"key: {PLAIN}", f"hash: 'sha256:{digest_of(PLAIN)}'"])
+def test_one_key_under_two_names_is_refused(second: str) -> None:
+    """A key belongs to one owner, whether it is written plain or as hash."""
+    with pytest.raises(SettingsError, match="the same key is: first, second"):
         table(
             f"- {{name: first, key: {PLAIN}, tenant: a, user: alice}}\n"
-            f"- {{name: second, key: {PLAIN}, tenant: b, user: bob}}"
+            f"- {{name: second, {second}, tenant: b, user: bob}}"
         )
 
 
