@@ -63,7 +63,7 @@ class Within:
 
 
 @pytest.fixture(autouse=True)
-def _own_tenant -> None:
+def _own_tenant() -> None:
     Within.tenant = f"t-{uuid4().hex[:8]}"
 
 
