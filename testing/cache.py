@@ -4,8 +4,8 @@ A pure function of the sequence of request bodies and times. The rules are the p
 
 - Anthropic, platform.claude.com/docs/en/build-with-claude/prompt-caching: prefixes in the order tools,
   system, messages; an entry is written only at a breakpoint (`cache_control`, at most four; a top-level one
-  stands for one on the last cacheable block); each breakpoint looks back over at most 20 positions, itself the
-  first, where a run of tool_use or of tool_result blocks counts as one; an entry lives for 5 minutes or an
+  stands for one on the last cacheable block); each breakpoint looks back over at most 20 positions, itself
+  the first, where a run of tool_use or of tool_result blocks counts as one; an entry lives 5 minutes or an
   hour, refreshed by use; a write costs 1.25 or 2 times the input, a read 0.1; shorter prefixes than a minimum
   by model, 1,024 tokens for most, are not cached.
 - OpenAI before GPT-5.6, openai.com/index/api-prompt-caching and the cookbook's "Prompt Caching 201": the

@@ -83,3 +83,12 @@ def plain() -> ScriptedEmbedder:
 def slow() -> ScriptedEmbedder:
     """An embedder that takes 300 ms a query, longer than any recall's deadline."""
     return ScriptedEmbedder(delay=0.3, name="scripted-slow")
+
+
+class SlowDocuments(ScriptedEmbedder):
+    """Takes 20 ms a document and, holding the interpreter, lets nobody else work meanwhile."""
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """See ScriptedEmbedder."""
+        time.sleep(0.02 * len(texts))
+        return super().embed_documents(texts)
