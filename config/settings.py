@@ -67,7 +67,7 @@ HeaderName: TypeAlias = Annotated[str, AfterValidator(_header_name)]
 TimeZone: TypeAlias = Annotated[str, AfterValidator(known_timezone)]
 Id: TypeAlias = Annotated[str, AfterValidator(stable_id)]
 Client: TypeAlias = Literal[
-    "claude-code", "codex", "open-webui", "librechat", "langchain", "vercel-ai", "aider", "llm"
+    "claude-code", "codex", "open-webui", "librechat", "langchain", "vercel-ai", "aider"
 ]
 Access: TypeAlias = Literal["read", "write", "admin"]
 Positive: TypeAlias = Annotated[int, Field(ge=1)]
@@ -264,7 +264,7 @@ class HearthSettings(Section):
         default={}, description="Overrides by model name; `*` stands for any text."
     )
     clients: Annotated[tuple[Client, ...], Strict(False)] = Field(
-        default=("claude-code", "codex", "open-webui", "librechat", "langchain", "vercel-ai", "aider", "llm"),
+        default=("claude-code", "codex", "open-webui", "librechat", "langchain", "vercel-ai", "aider"),
         description="Client programs to recognise, by where they put user, session and housekeeping.",
     )
     user_header: HeaderName | None = Field(
