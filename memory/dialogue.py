@@ -5,7 +5,6 @@ All functions are pure. Digests are HMAC-SHA256 with the tenant's secret, so the
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import re
 import unicodedata
@@ -15,7 +14,7 @@ import msgspec
 
 from hearth.memory.types import Tails, Turn
 
-_TAIL_CHARS = 40
+_TAIL_BYTES = 40
 """User texts are taken from the end until they hold so many: "yes" alone names no session."""
 _TAIL_TEXTS = 4
 _LONG_SUMMARY_TOKENS = 2000
@@ -197,24 +196,28 @@ def read(turns: Sequence[Turn]) -> Dialogue:
     )
 
 
-def _essence(text: str) -> str:
+_ASCII_SPACE = bytes(code for code in range(128) if chr(code).isspace())
+
+
+def _essence(text: str) -> bytes:
     """Text as digests see it: NFC, no whitespace at all, so that a client may join and trim as it likes."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", text)
-    return "".join(text.split())
+    if text.isascii():
+        return text.encode().translate(None, _ASCII_SPACE)
+    return "".join(unicodedata.normalize("NFC", text).split()).encode("utf-8", "replace")
 
 
-def _digest(secret: bytes, *parts: str) -> str:
-    message = "".join(f"{len(part)}:{part}" for part in parts).encode("utf-8", "replace")
-    return hmac.new(secret, message, hashlib.sha256).hexdigest()
+def _digest(secret: bytes, *parts: str | bytes) -> str:
+    raw = [part.encode("utf-8", "replace") if isinstance(part, str) else part for part in parts]
+    message = b"".join(b"%d:%b" % (len(part), part) for part in raw)
+    return hmac.digest(secret, message, "sha256").hex()
 
 
-def _user_tail(pairs: Sequence[tuple[str, str]]) -> list[str]:
+def _user_tail(pairs: Sequence[tuple[bytes, bytes]]) -> list[bytes]:
     """The last user texts, from the end, until they are long enough to mean something."""
-    texts: list[str] = []
+    texts: list[bytes] = []
     for user, _ in reversed(pairs):
         texts.append(user)
-        if sum(map(len, texts)) >= _TAIL_CHARS or len(texts) == _TAIL_TEXTS:
+        if sum(map(len, texts)) >= _TAIL_BYTES or len(texts) == _TAIL_TEXTS:
             break
     return texts
 
@@ -222,7 +225,7 @@ def _user_tail(pairs: Sequence[tuple[str, str]]) -> list[str]:
 def tails(pairs: Sequence[Pair], secret: bytes) -> Tails:
     """Digests of the end of `pairs`; all empty for no pairs. `secret`: the tenant's 32 bytes.
 
-    `user_texts` covers the last user texts up to 40 characters, so that it survives rewritten replies and
+    `user_texts` covers the last user texts up to 40 bytes, so that it survives rewritten replies and
     trimmed heads alike.
     """
     essences = [(_essence(pair.user), _essence(pair.reply)) for pair in pairs]

@@ -24,7 +24,7 @@ SECRET = b"s" * 32
 CALL = (ToolUse(name="ls"),)
 SUMMARY = (
     "This session is being continued from a previous conversation that ran out of context. "
-    "The summary below covers the earlier portion of the conversation.\n\nSummary:\n1. Request: rename a table."
+    "The summary below covers the earlier portion.\n\nSummary:\n1. Request: rename a table."
 )
 
 

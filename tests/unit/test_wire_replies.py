@@ -378,22 +378,19 @@ def test_any_bytes_are_read(route: str, raw: bytes, stream: bool, status: int) -
 
 
 _LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
-_KEYS = st.sampled_from(
-    [
-        "type",
-        "id",
-        "model",
-        "choices",
-        "message",
-        "delta",
-        "content",
-        "text",
-        "index",
-        "tool_calls",
-        "function",
-    ]
-    + ["name", "arguments", "usage", "error", "output", "item", "response", "content_block", "input", "code"]
-)
+_NAMES = ["type", "id", "model", "choices", "message", "delta", "content", "text", "index", "tool_calls"]
+_MORE_NAMES = [
+    "function",
+    "name",
+    "arguments",
+    "usage",
+    "error",
+    "output",
+    "item",
+    "response",
+    "content_block",
+]
+_KEYS = st.sampled_from([*_NAMES, *_MORE_NAMES, "input", "code"])
 _TYPES = st.sampled_from(
     ["text", "tool_use", "message", "function_call", "response.completed", "message_start"]
 )
