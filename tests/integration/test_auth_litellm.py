@@ -184,6 +184,29 @@ def test_a_keys_list_of_models_holds(proxy: httpx.Client, upstream: ScriptedProv
     assert chat(proxy, bearer(APP), "large").status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/anthropic/v1/messages", {"model": "claude", "max_tokens": 8, "messages": []}),
+        ("/openai/deployments/large/chat/completions", {"messages": [{"role": "user", "content": "x"}]}),
+        ("/engines/large/chat/completions", {"messages": [{"role": "user", "content": "x"}]}),
+        ("/gemini/v1beta/models/gemini-pro:generateContent", {"contents": []}),
+        ("/v1/responses", {"model": "large", "input": "x"}),
+        ("/v1/completions", {"model": "large", "prompt": "x"}),
+        ("/v1/embeddings", {"model": "large", "input": "x"}),
+        ("/v1/chat/completions", {"model": "small", "fallbacks": ["large"], "messages": []}),
+    ],
+)
+def test_no_other_way_leads_to_a_model_off_the_list(
+    proxy: httpx.Client, upstream: ScriptedProvider, path: str, body: dict[str, object]
+) -> None:
+    """Deployment paths, pass-through routes, the other formats and client-side fallbacks hold to the list."""
+    before = len(upstream.requests)
+    reply = proxy.post(path, json=body, headers=bearer(ALICE))
+    assert reply.status_code in (401, 403), reply.text
+    assert len(upstream.requests) == before
+
+
 def test_requests_per_minute_hold(proxy: httpx.Client) -> None:
     """`rpm: 2` lets two of five immediate requests through, and slows nobody else."""
     codes = [chat(proxy, bearer(LIMITED)).status_code for _ in range(5)]
