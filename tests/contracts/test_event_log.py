@@ -1,0 +1,507 @@
+"""What every event log does: the contract of the port `EventLog`."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from hearth.memory.errors import BadInput, StaleGeneration
+from hearth.memory.events.kinds import ExchangeEnriched, MemoryAdded, MemoryChanged, PageMoved, StepCaptured
+from hearth.memory.ports import EventLog, MemoryFilter
+from hearth.memory.types import Page, PlacedBlock, Scope, Tails, ToolUse, Usage
+from tests.events import START, ManualClock, erase, event, forget_memory, forget_page, memory, page, step
+
+ALICE = Scope(tenant="acme", user="alice")
+EVERYTHING = MemoryFilter()
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture(name="log", params=["sqlite_log"])
+def _log(request: pytest.FixtureRequest) -> EventLog:
+    return request.getfixturevalue(request.param)
+
+
+async def texts(log: EventLog, user: str = "alice", **where: Any) -> set[str]:
+    found = await log.memories("acme", user, where=MemoryFilter(**where), after=None, limit=1000)
+    return {item.text for item in found}
+
+
+async def hit(
+    log: EventLog, tails: Tails, scope: Scope = ALICE, after: timedelta = timedelta(minutes=1)
+) -> Any:
+    state = await log.open_call(scope, tails=tails, retry_key="", response_id="", now=START + after)
+    return state.hit and (state.hit.session, state.hit.exchange)
+
+
+# -- appending and reading ----------------------------------------------------------------------------------
+
+
+async def test_events_come_back_whole_and_in_order(log: EventLog) -> None:
+    """What was appended is read back equal, with its place and the log's own time added."""
+    sent = [step(at=START + timedelta(seconds=n)) for n in range(3)]
+    await log.append(sent)
+    got = await log.read()
+    assert [(e.id, e.payload, e.session, e.occurred_at) for e in sent] == [
+        (e.id, e.payload, e.session, e.occurred_at) for e in got
+    ]
+    assert [e.seq for e in got] == [1, 2, 3]
+    assert {START} == {e.recorded_at for e in got}
+
+
+async def test_an_event_is_appended_once(log: EventLog) -> None:
+    """An id that the log has is skipped, alone, within a batch and beside new events."""
+    first, second = memory("one"), memory("two")
+    await log.append([first, first])
+    await log.append([first, second])
+    assert [first.id, second.id] == [e.id for e in await log.read()]
+
+
+async def test_a_batch_is_appended_whole_or_not_at_all(log: EventLog) -> None:
+    """An outdated event refuses its whole batch, and nothing of it is left in any view."""
+    await log.append([memory("old"), erase(2)])
+    with pytest.raises(StaleGeneration):
+        await log.append([memory("new", generation=2), memory("late", generation=1)])
+    assert set() == await texts(log)
+    assert [e.kind for e in await log.read()] == ["user.erased"]
+
+
+async def test_a_refused_batch_leaves_its_neighbours_alone(log: EventLog) -> None:
+    """Of batches appended at the same moment only the outdated one fails."""
+    await log.append([erase(2)])
+    batches = [memory("a", generation=2), memory("b", generation=1), memory("c", generation=2)]
+    outcome = await asyncio.gather(*(log.append([e]) for e in batches), return_exceptions=True)
+    assert [type(None), StaleGeneration, type(None)] == [type(o) for o in outcome]
+    assert {"a", "c"} == await texts(log)
+
+
+async def test_a_stamp_from_the_future_is_clamped(log: EventLog, clock: ManualClock) -> None:
+    """A gateway's clock may be two seconds ahead of the log's and no more; the past is taken as it is."""
+    await log.append([memory(at=START + timedelta(days=1)), memory(at=START - timedelta(days=900))])
+    assert [START + timedelta(seconds=2), START - timedelta(days=900)] == [
+        e.occurred_at for e in await log.read()
+    ]
+
+
+async def test_reading_goes_on_after_a_position(log: EventLog) -> None:
+    """`after` and `limit` walk the log without gaps or repeats; kinds, user and session narrow it."""
+    await log.append([step(session="s1"), step(session="s2"), memory(), memory(user="bob")])
+    assert [e.seq for e in await log.read(limit=2)] == [1, 2]
+    assert [e.seq for e in await log.read(after=2)] == [3, 4]
+    assert [e.seq for e in await log.read(kinds=["memory.added"])] == [3, 4]
+    assert [e.seq for e in await log.read(tenant="acme", user="bob")] == [4]
+    assert [e.seq for e in await log.read(tenant="acme", user="alice", session="s2")] == [2]
+    assert await log.read(tenant="other") == []
+
+
+async def test_case_23_a_lone_surrogate_becomes_the_replacement_character(log: EventLog) -> None:
+    """Half an emoji is stored as U+FFFD, a pair of halves as one character, in events and views alike."""
+    await log.append([memory("half \ud83d end, pair \ud83d\ude80")])
+    assert {"half \ufffd end, pair \U0001f680"} == await texts(log)
+    with pytest.raises(BadInput):
+        await log.append([memory(user="a\ud83d")])
+
+
+async def test_a_tenant_keeps_its_secret(log: EventLog) -> None:
+    """A secret is 32 bytes, the same at every use, another one for each tenant."""
+    first, again, other = [await log.secret(t) for t in ("acme", "acme", "umbrella")]
+    assert (32, first) == (len(first), again)
+    assert first != other
+
+
+# -- generations and erasure --------------------------------------------------------------------------------
+
+
+async def test_erasing_raises_the_generation_and_empties_every_view(log: EventLog) -> None:
+    """After an erasure nothing of the user is readable, and nothing of anybody else is touched."""
+    tails = Tails(last_pair="p")
+    for user in ("alice", "bob"):
+        await log.append([step("x", user=user, tails=tails), page("x", user=user), memory(user=user)])
+    await log.append([erase(2)])
+    assert (await log.generation("acme", "alice"), await log.generation("acme", "bob")) == (2, 1)
+    assert [e.kind for e in await log.read(user="alice")] == ["user.erased"]
+    for user, left in (("alice", 0), ("bob", 1)):
+        assert left == len(await log.exchanges("acme", user, session=None, after=None, limit=9))
+        assert left == len(await log.sessions("acme", user, after=None, limit=9))
+        assert left == len(await log.pages("acme", user, limit=9))
+        assert left == await log.count_memories("acme", user, where=EVERYTHING)
+    assert await log.users("acme", after="", limit=9) == ["bob"]
+    assert (
+        await hit(log, tails),
+        await hit(log, tails, Scope(tenant="acme", user="bob")),
+    ) == (None, ("s1", "x"))
+
+
+async def test_case_21_work_in_flight_cannot_bring_an_erased_user_back(log: EventLog) -> None:
+    """Every kind of event of an older generation is refused; one of the new generation is taken."""
+    old = [step("x"), page("x"), memory("bees"), event(PageMoved(page="x", state="active", reason="r"))]
+    await log.append([step("first"), erase(2)])
+    for late in old:
+        with pytest.raises(StaleGeneration):
+            await log.append([late])
+    await log.append([memory("wasps", generation=2)])
+    assert {"wasps"} == await texts(log)
+
+
+async def test_an_event_that_the_log_had_stays_erased_when_it_comes_again(log: EventLog) -> None:
+    """A known id is skipped even if its generation is outdated: a retry of it is no failure."""
+    old = memory("bees")
+    await log.append([old])
+    await log.append([erase(2)])
+    await log.append([old])
+    assert set() == await texts(log)
+
+
+async def test_of_two_erasures_at_once_the_second_is_told(log: EventLog) -> None:
+    """An erasure that does not raise the generation is outdated, so its caller asks again."""
+    await log.append([erase(2)])
+    with pytest.raises(StaleGeneration):
+        await log.append([erase(2)])
+
+
+async def test_a_generation_that_the_user_never_had_is_refused(log: EventLog) -> None:
+    """An event from a generation to come is an input error, not a silent memory that nobody can recall."""
+    with pytest.raises(BadInput):
+        await log.append([memory(generation=2)])
+
+
+@pytest.mark.parametrize("other", ["a:b", "a*", "a-b", "a/b", "A", "a ", "a%", "a_", "用户1", "a\nb", "a\0b"])
+async def test_case_06_ids_with_special_characters_never_meet(log: EventLog, other: str) -> None:
+    """Each user sees only their own records, and erasing one leaves the other's."""
+    await log.append([memory("mine", user="a"), memory("theirs", user=other)])
+    assert ({"mine"}, {"theirs"}) == (await texts(log, "a"), await texts(log, other))
+    await log.append([erase(2, user="a")])
+    assert (set(), {"theirs"}) == (await texts(log, "a"), await texts(log, other))
+
+
+# -- which session a request belongs to ---------------------------------------------------------------------
+
+
+async def test_the_last_pair_finds_the_session(log: EventLog) -> None:
+    """A transcript that ends in a captured pair belongs to that pair's session, for seven days."""
+    await log.append([step("x", tails=Tails(last_pair="p"))])
+    assert await hit(log, Tails(last_pair="p")) == ("s1", "x")
+    assert await hit(log, Tails(last_pair="p"), after=timedelta(days=7)) == ("s1", "x")
+    assert await hit(log, Tails(last_pair="p"), after=timedelta(days=7, seconds=2)) is None
+    assert await hit(log, Tails(last_pair="q")) is None
+    assert await hit(log, Tails()) is None
+
+
+async def test_tails_never_reach_outside_the_scope(log: EventLog) -> None:
+    """Neither another tenant, nor another user, nor an isolated agent is found, and a given session binds."""
+    await log.append([step("x", tails=Tails(last_pair="p"))])
+    await log.append([step("y", session="s2", agent="nurse", isolated=True, tails=Tails(last_pair="q"))])
+    for scope in (Scope(tenant="acme", user="bob"), Scope(tenant="umbrella", user="alice")):
+        assert await hit(log, Tails(last_pair="p"), scope) is None
+    nurse = Scope(tenant="acme", user="alice", agent="nurse", isolated=True)
+    assert (await hit(log, Tails(last_pair="p"), nurse), await hit(log, Tails(last_pair="q"))) == (None, None)
+    assert await hit(log, Tails(last_pair="q"), nurse) == ("s2", "y")
+    elsewhere = Scope(tenant="acme", user="alice", session="s9")
+    assert await hit(log, Tails(last_pair="p"), elsewhere) is None
+
+
+async def test_two_pairs_decide_where_one_is_ambiguous(log: EventLog) -> None:
+    """The same last pair in two sessions is told apart by the pair before it, however old."""
+    await log.append([step("x", session="s1", tails=Tails(last_pair="p", last_two_pairs="ap"))])
+    await log.append([step("y", session="s2", tails=Tails(last_pair="p", last_two_pairs="bp"))])
+    for two, expected in (("ap", ("s1", "x")), ("bp", ("s2", "y"))):
+        tails = Tails(last_pair="p", last_two_pairs=two)
+        assert expected == await hit(log, tails, after=timedelta(days=2))
+
+
+async def test_user_texts_find_the_session_of_rewritten_replies(log: EventLog) -> None:
+    """Where the client changed the assistant's words the user's own still tell."""
+    await log.append([step("x", tails=Tails(last_pair="p", user_texts="u"))])
+    assert await hit(log, Tails(last_pair="rewritten", user_texts="u")) == ("s1", "x")
+
+
+async def test_case_05_an_ambiguous_tail_is_the_newest_session_of_half_an_hour(log: EventLog) -> None:
+    """The same greeting in two chats: the newer one if it is fresh, else none."""
+    greeting = Tails(last_pair="hi", chain="hi")
+    await log.append([step("x", session="s1", tails=greeting)])
+    assert await hit(log, greeting) == ("s1", "x")
+    later = START + timedelta(seconds=2)
+    await log.append([step("y", session="s2", finished_at=later, tails=greeting)])
+    assert await hit(log, greeting, after=timedelta(minutes=5)) == ("s2", "y")
+    assert await hit(log, greeting, after=timedelta(minutes=31)) is None
+
+
+async def test_branches_of_one_session_are_told_apart(log: EventLog) -> None:
+    """Where a pair comes twice in one session, the longer tail names the exchange that the client means."""
+    await log.append([step("x", tails=Tails(last_pair="ok", last_two_pairs="1", chain="c1"))])
+    await log.append([step("y", tails=Tails(last_pair="ok", last_two_pairs="2", chain="c2"))])
+    assert await hit(log, Tails(last_pair="ok", last_two_pairs="1")) == ("s1", "x")
+    assert await hit(log, Tails(last_pair="ok")) == ("s1", "y")
+    assert await hit(log, Tails(last_pair="ok", chain="c1")) == ("s1", "x")
+
+
+async def test_a_response_id_comes_before_the_tail(log: EventLog) -> None:
+    """`previous_response_id` names its session, whatever the transcript ends in; an unknown one does not."""
+    await log.append(
+        [step("x", session="s1", response_id="resp_1"), step("y", session="s2", tails=Tails(last_pair="p"))]
+    )
+    for response_id, expected in (("resp_1", "x"), ("resp_9", "y")):
+        state = await log.open_call(
+            ALICE, tails=Tails(last_pair="p"), retry_key="", response_id=response_id, now=START
+        )
+        assert state.hit is not None
+        assert expected == state.hit.exchange
+
+
+async def test_a_retry_is_the_same_request_within_ten_minutes(log: EventLog) -> None:
+    """The newest capture of the same canonical request is named, with its outcome, while it is fresh."""
+    await log.append([step("x", outcome="failed", retry_key="k")])
+    await log.append([step("y", outcome="partial", retry_key="k", finished_at=START + timedelta(seconds=2))])
+    fresh, old = [
+        await log.open_call(
+            ALICE, tails=Tails(), retry_key="k", response_id="", now=START + timedelta(seconds=s)
+        )
+        for s in (600, 603)
+    ]
+    assert fresh.retry is not None
+    assert (fresh.retry.exchange, fresh.retry.outcome, fresh.retry.session) == ("y", "partial", "s1")
+    assert old.retry is None
+
+
+# -- memories -----------------------------------------------------------------------------------------------
+
+
+async def test_memories_are_listed_by_every_condition(log: EventLog) -> None:
+    """All conditions of a filter hold together; each one alone selects what it names."""
+    day = timedelta(days=1)
+    await log.append([
+        memory("Green Tea at Straße 5", type="fact", tags=("drink", "hot"), metadata={"n": 1, "b": True}),
+        memory("100% coffee_black", type="persona", tags=("drink",), at=START - day, metadata={"n": "1"}),
+        memory("a dog", agent="nurse", session="s7", at=START - 2 * day, metadata={"b": 1, 'k"\\': None}),
+    ])  # fmt: skip
+    green, coffee, dog = "Green Tea at Straße 5", "100% coffee_black", "a dog"
+    expected: list[tuple[dict[str, Any], set[str]]] = [
+        ({}, {green, coffee, dog}),
+        ({"types": ("fact", "persona")}, {green, coffee, dog}),
+        ({"types": ("persona",)}, {coffee}),
+        ({"tags": ("drink",)}, {green, coffee}),
+        ({"tags": ("drink", "hot")}, {green}),
+        ({"words": "tea GREEN"}, {green}),
+        ({"words": "STRASSE"}, {green}),
+        ({"words": "%"}, {coffee}),
+        ({"words": "_"}, {coffee}),
+        ({"words": "tea dog"}, set()),
+        ({"metadata": {"n": 1}}, {green}),
+        ({"metadata": {"n": 1.0}}, {green}),
+        ({"metadata": {"n": "1"}}, {coffee}),
+        ({"metadata": {"b": True}}, {green}),
+        ({"metadata": {"b": 1}}, {dog}),
+        ({"metadata": {'k"\\': None}}, {dog}),
+        ({"metadata": {"missing": None}}, set()),
+        ({"metadata": {"n": 10**30}}, set()),
+        ({"agent": "nurse"}, {dog}),
+        ({"session": "s7"}, {dog}),
+        ({"since": START - day}, {green, coffee}),
+        ({"until": START - day}, {dog}),
+    ]
+    for where, right in expected:
+        assert right == await texts(log, **where), where
+        assert len(right) == await log.count_memories("acme", "alice", where=MemoryFilter(**where)), where
+
+
+async def test_a_changed_memory_is_listed_in_its_new_state(log: EventLog) -> None:
+    """A change replaces the whole memory, in reading and in every condition."""
+    added = memory("works at Acme", id="m", tags=("job",))
+    assert isinstance(added.payload, MemoryAdded)
+    await log.append([added])
+    new = msgspec.structs.replace(added.payload.memory, text="at Borealis")
+    await log.append([event(MemoryChanged(memory=new, changed=("text",)))])
+    assert new == await log.memory("acme", "alice", "m")
+    assert (set(), {"at Borealis"}) == (await texts(log, words="acme"), await texts(log, words="borealis"))
+
+
+async def test_superseded_and_expired_memories_are_not_current(log: EventLog, clock: ManualClock) -> None:
+    """A superseded memory is listed only where asked for; an expired one is gone from everywhere."""
+    await log.append([memory("old", id="o", successor="n", valid_to=START), memory("new", id="n")])
+    await log.append([memory("brief", id="b", expires_at=START + timedelta(hours=1))])
+    assert {"new", "brief"} == await texts(log)
+    assert {"old", "new", "brief"} == await texts(log, include_superseded=True)
+    clock.advance(hours=1)
+    assert {"new"} == await texts(log)
+    assert (await log.memory("acme", "alice", "b"), await log.record("acme", "alice", "b")) == (None, None)
+    assert await log.memory("acme", "alice", "o") is not None
+
+
+async def test_case_61_walking_the_pages_gives_each_memory_once(log: EventLog) -> None:
+    """257 memories, many of one moment, come once each over the pages, though one is added meanwhile."""
+    await log.append([memory(str(n), at=START - timedelta(seconds=n // 10)) for n in range(257)])
+    await log.append([memory("other's", user="bob") for _ in range(5)])
+    assert await log.count_memories("acme", "alice", where=EVERYTHING) == 257
+    seen: list[str] = []
+    position = None
+    while found := await log.memories("acme", "alice", where=EVERYTHING, after=position, limit=50):
+        seen += [m.text for m in found]
+        position = (found[-1].created_at, found[-1].id)
+        await log.append([memory("newer", at=START + timedelta(seconds=1))])
+    assert [str(n) for n in range(257)] == sorted(seen, key=int)
+
+
+async def test_case_04_a_memory_is_found_by_its_owner_alone(log: EventLog) -> None:
+    """Another user or tenant asking by id gets what an unknown id gets."""
+    await log.append([memory(id="m")])
+    assert await log.memory("acme", "alice", "m") is not None
+    for tenant, user in (("acme", "bob"), ("umbrella", "alice"), ("acme", "alic")):
+        assert await log.memory(tenant, user, "m") is None
+        assert await log.record(tenant, user, "m") is None
+
+
+# -- exchanges, sessions, pages, users ----------------------------------------------------------------------
+
+
+async def test_an_exchange_is_read_from_its_steps(log: EventLog) -> None:
+    """A tool loop is one exchange: its visible texts, its usage and what was recalled into any step."""
+    tool = (ToolUse(name="search"),)
+    later = START + timedelta(seconds=9)
+    await log.append([
+        step("x", reply_text="Looking.", closes=False, tools=tool, injected=("m1",), usage=Usage(input=5)),
+        step("x", at=later, reply_text="Found.", injected=("m1", "m2"), usage=Usage(input=7, output=2)),
+        event(ExchangeEnriched(exchange="x", model="small-2026")),
+    ])  # fmt: skip
+    found = await log.exchange("acme", "alice", "x")
+    assert found is not None
+    assert (found.reply_text, found.state, found.steps) == ("Looking.\n\nFound.", "open", 2)
+    assert (("m1", "m2"), Usage(input=12, output=2), "small-2026") == (
+        found.injected,
+        found.usage,
+        found.model,
+    )
+    assert found.started_at == START
+    await log.append([page("x", reply_text="Looking.\n\nFound.")])
+    closed = await log.exchange("acme", "alice", "x")
+    assert closed is not None
+    assert closed.state == "closed"
+
+
+async def test_a_retry_replaces_the_failed_answer_of_its_exchange(log: EventLog) -> None:
+    """Of a request that was sent again the last answer counts, and failures leave no text."""
+    await log.append([step("x", outcome="failed", reply_text="", retry_key="k")])
+    failed = await log.exchange("acme", "alice", "x")
+    assert failed is not None
+    assert failed.state == "failed"
+    await log.append([
+        step("x", at=START + timedelta(seconds=1), outcome="partial", reply_text="Hel", retry_key="k"),
+        step("x", at=START + timedelta(seconds=2), reply_text="Hello", retry_key="k"),
+    ])  # fmt: skip
+    found = await log.exchange("acme", "alice", "x")
+    assert found is not None
+    assert (found.reply_text, found.outcome, found.state) == ("Hello", "complete", "open")
+
+
+async def test_usage_of_the_log_event_fills_in_where_a_reply_had_none(log: EventLog) -> None:
+    """Usage that LiteLLM adds is taken where no step brought its own, and never added to it."""
+    await log.append([step("x"), step("y", usage=Usage(input=3))])
+    await log.append([event(ExchangeEnriched(exchange=e, usage=Usage(input=11))) for e in ("x", "y")])
+    found = [await log.exchange("acme", "alice", e) for e in ("x", "y")]
+    assert [Usage(input=11), Usage(input=3)] == [e and e.usage for e in found]
+
+
+async def test_exchanges_and_sessions_are_walked_newest_first(log: EventLog) -> None:
+    """Pages of a list join without gap or repeat; a session counts its exchanges."""
+    for n in range(6):
+        await log.append([step(f"x{n}", session=f"s{n % 2}", at=START - timedelta(minutes=n))])
+    first = await log.exchanges("acme", "alice", session=None, after=None, limit=4)
+    rest = await log.exchanges(
+        "acme", "alice", session=None, after=(first[-1].started_at, first[-1].id), limit=4
+    )
+    assert [f"x{n}" for n in range(6)] == [x.id for x in first + rest]
+    one = await log.exchanges("acme", "alice", session="s1", after=None, limit=9)
+    assert [x.id for x in one] == ["x1", "x3", "x5"]
+    newest = await log.sessions("acme", "alice", after=None, limit=1)
+    older = await log.sessions("acme", "alice", after=(newest[0].last_at, newest[0].id), limit=9)
+    assert [(s.id, s.exchanges) for s in newest + older] == [("s0", 3), ("s1", 3)]
+    assert START - timedelta(minutes=5) == older[0].started_at
+
+
+async def test_users_are_walked_by_name(log: EventLog) -> None:
+    """Each user of the tenant comes once, in order of name."""
+    await log.append([memory(user=name) for name in ("c", "a", "b", "a")])
+    assert await log.users("acme", after="", limit=2) == ["a", "b"]
+    assert await log.users("acme", after="b", limit=2) == ["c"]
+    assert await log.users("umbrella", after="", limit=2) == []
+
+
+async def test_pages_are_the_latest_active_ones_oldest_first(log: EventLog) -> None:
+    """A page that left the branch is not among them, one that came back is, and a second closing replaces."""
+    await log.append([page(f"p{n}", at=START - timedelta(minutes=9 - n)) for n in range(4)])
+    await log.append([event(PageMoved(page="p2", state="inactive", reason="edited"))])
+    assert [p.id for p in await log.pages("acme", "alice", limit=2)] == ["p1", "p3"]
+    moved = await log.record("acme", "alice", "p2")
+    assert moved is not None
+    assert getattr(moved, "state", "") == "inactive"
+    await log.append(
+        [event(PageMoved(page="p2", state="active", reason="continued")), page("p3", reply_text="new")]
+    )
+    latest = await log.pages("acme", "alice", limit=9)
+    assert sorted((p.id, p.reply_text) for p in latest) == [
+        ("p0", "Hello"),
+        ("p1", "Hello"),
+        ("p2", "Hello"),
+        ("p3", "new"),
+    ]
+
+
+async def test_a_page_knows_the_one_before(log: EventLog) -> None:
+    """The previous page is read by its name while it lives."""
+    await log.append([page("a"), page("b", previous="a")])
+    before, after = [await log.record("acme", "alice", name) for name in ("a", "b")]
+    assert isinstance(before, Page)
+    assert isinstance(after, Page)
+    assert before == await log.previous_page(after)
+    assert await log.previous_page(before) is None
+    await log.append([forget_page("a")])
+    assert await log.previous_page(after) is None
+
+
+# -- forgetting ---------------------------------------------------------------------------------------------
+
+
+async def test_case_19_a_forgotten_memory_is_nowhere(log: EventLog) -> None:
+    """Its earlier events are redacted, the blocks that showed it too, and later changes are not stored."""
+    block = PlacedBlock(exchange="x", text="the secret garden", tokens=3, items=("m",), at=START)
+    added = memory("the secret garden", id="m")
+    await log.append([added, memory("other"), step("x", injected=("m",), block=block)])
+    await log.append([forget_memory("m", at=START)])
+    assert {"other"} == await texts(log)
+    assert await log.memory("acme", "alice", "m") is None
+    assert "secret garden" not in repr(await log.read())
+    assert isinstance(added.payload, MemoryAdded)
+    await log.append([event(MemoryChanged(memory=added.payload.memory, changed=("tags",)))])
+    await log.append([memory("the secret garden", id="m")])
+    assert {"other"} == await texts(log)
+    assert "secret garden" not in repr(await log.read())
+    captured = next(e.payload for e in await log.read() if isinstance(e.payload, StepCaptured))
+    assert (captured.step.user_text, captured.step.block, captured.step.injected) == ("Hi", None, ("m",))
+
+
+async def test_a_forgotten_exchange_is_nowhere(log: EventLog) -> None:
+    """Steps, page, tails and the session's count go; a decision made meanwhile does not bring it back."""
+    tails = Tails(last_pair="p")
+    await log.append([step("x", user_text="divorce", tails=tails), page("x", user_text="divorce"), step("y")])
+    await log.append([forget_page("x", at=START)])
+    await log.append([page("x", user_text="divorce"), event(ExchangeEnriched(exchange="x", model="divorce"))])
+    assert "divorce" not in repr(await log.read())
+    assert await log.exchange("acme", "alice", "x") is None
+    assert await log.pages("acme", "alice", limit=9) == []
+    assert await hit(log, tails) is None
+    assert [x.id for x in await log.exchanges("acme", "alice", session=None, after=None, limit=9)] == ["y"]
+    assert [s.exchanges for s in await log.sessions("acme", "alice", after=None, limit=9)] == [1]
+
+
+async def test_a_step_in_flight_while_its_exchange_is_forgotten_stays_out(log: EventLog) -> None:
+    """A request that began before the forgetting is dropped; one that began after it is a new exchange."""
+    await log.append([step("x", at=START - timedelta(minutes=2))])
+    await log.append([forget_page("x", at=START - timedelta(minutes=1))])
+    await log.append([step("x", at=START - timedelta(minutes=1, seconds=30))])
+    assert await log.exchange("acme", "alice", "x") is None
+    await log.append([step("x", at=START, reply_text="again")])
+    found = await log.exchange("acme", "alice", "x")
+    assert found is not None
+    assert (found.reply_text, found.steps) == ("again", 1)
