@@ -19,6 +19,9 @@ from hearth.memory.types import Page, PlacedBlock, Vector
 
 logger = logging.getLogger(__name__)
 
+SPOOL_SECONDS = 2.0
+"""Between two looks at the spool."""
+
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a capture: `log` and `spool` are durable, `stale` was refused, `lost` is neither."""
@@ -56,10 +59,26 @@ class Capture:
         """
         return await asyncio.shield(self._spawn(self._write(event, page, vector, block)))
 
+    async def empty_spool(self) -> None:
+        """Bring what waits in the spool into the log, again and again, until cancelled."""
+        while True:
+            await asyncio.sleep(SPOOL_SECONDS)
+            if self._spool.pending():
+                try:
+                    await self._spool.drain(self._log)
+                except HearthError:
+                    logger.warning("the spool waits; the event log takes nothing yet", exc_info=True)
+                else:
+                    self._appended()
+
     async def drain(self) -> None:
         """Wait for every write in flight, the slow appends behind a spooled event included."""
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def spooled(self) -> int:
+        """How many events wait in the spool. Blocks for a reading of its files."""
+        return self._spool.pending()
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = asyncio.create_task(work)

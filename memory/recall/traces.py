@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from datetime import datetime, timedelta
+from itertools import takewhile
 
 import msgspec
 
@@ -82,6 +83,10 @@ class TraceRing:
     def get(self, trace: str) -> Trace | None:
         """The trace of that id, or None."""
         return self._traces.get(trace)
+
+    def since(self, moment: datetime) -> list[Trace]:
+        """The traces of recalls at or after that moment, the latest first."""
+        return list(takewhile(lambda trace: trace.at >= moment, reversed(self._traces.values())))
 
     def drop(self, tenant: str, user: str) -> None:
         """Remove every trace of the user."""

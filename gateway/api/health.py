@@ -1,0 +1,117 @@
+"""Health for probes and people, and the counters for Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from fastapi import APIRouter, Request, Response
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+from pydantic import BaseModel, Field
+
+from hearth.gateway.api.access import TheEngine, TheGateway
+from hearth.gateway.api.door import OpenRoute
+from hearth.gateway.api.problems import Problem
+from hearth.gateway.api.shapes import example
+from hearth.gateway.keys import Key
+from hearth.memory import metrics
+from hearth.memory.health import engine_health
+
+router = APIRouter(tags=["operations"], route_class=OpenRoute)
+
+
+class AliveOut(BaseModel):
+    """The process answers."""
+
+    model_config = example(status="ok")
+
+    status: Literal["ok"] = "ok"
+
+
+class ReadyOut(BaseModel):
+    """Whether model calls can be served; they are, with less memory, where a part is not well."""
+
+    model_config = example(status="degraded", reasons=["worker: 1204 events behind"])
+
+    status: Literal["ok", "degraded", "down"]
+    reasons: list[str] = Field(description="Why the status is not `ok`.")
+
+
+class PartOut(BaseModel):
+    """One part of memory."""
+
+    status: Literal["ok", "degraded", "down"]
+    reasons: list[str]
+    numbers: dict[str, Any] = Field(description="What the part says of itself.")
+
+
+class HealthOut(ReadyOut):
+    """How memory is, part by part."""
+
+    model_config = example(
+        status="ok",
+        reasons=[],
+        parts={"log": {"status": "ok", "reasons": [], "numbers": {"events": 1204, "sync_p50_ms": 1.1}}},
+    )
+
+    parts: dict[str, PartOut] = Field(description="log, spool, short_term, long_term, worker, recall.")
+
+
+@router.get("/v1/health/live")
+async def live() -> AliveOut:
+    """Say that the process answers. Needs no key."""
+    return AliveOut()
+
+
+@router.get("/v1/health/ready")
+async def ready(engine: TheEngine) -> ReadyOut:
+    """Say whether model calls can be served: 503 only while the gateway starts or stops. Needs no key."""
+    health = await engine_health(engine)
+    return ReadyOut(status=health.state, reasons=list(health.reasons))
+
+
+@router.get("/v1/health", responses={503: {"model": HealthOut, "description": "Without its log"}})
+async def health(request: Request, engine: TheEngine, response: Response) -> HealthOut:
+    """Say how memory is, part by part, to any key and to this machine; 503 where the log is down."""
+    if request.state.key is None and not request.app.state.door.is_local(request):
+        raise Problem(401, "no-key", "Send a key, or ask GET /memory/v1/health/ready, which needs none.")
+    found = await engine_health(engine)
+    response.status_code = 503 if found.state == "down" else 200
+    return HealthOut(
+        status=found.state,
+        reasons=list(found.reasons),
+        parts={
+            name: PartOut(status=part.state, reasons=list(part.reasons), numbers=part.numbers)
+            for name, part in found.parts.items()
+        },
+    )
+
+
+@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+async def prometheus(request: Request, gateway: TheGateway) -> Response:
+    """Counters and timings for Prometheus, to this machine; an admin key sees its own tenant's."""
+    key: Key | None = request.state.key
+    if request.app.state.door.is_local(request):
+        return Response(generate_latest(metrics.REGISTRY), media_type=CONTENT_TYPE_LATEST)
+    if key is None or "admin" not in key.scopes:
+        raise Problem(403 if key else 401, "forbidden" if key else "no-key", "Metrics need an admin key.")
+    own = CollectorRegistry(auto_describe=False)
+    own.register(_OwnTenant(key.tenant))
+    return Response(generate_latest(own), media_type=CONTENT_TYPE_LATEST)
+
+
+class _OwnTenant(Collector):
+    """The process's metrics without the samples of other tenants."""
+
+    def __init__(self, tenant: str) -> None:
+        self._tenant = tenant
+
+    def collect(self) -> Iterator[Metric]:
+        for metric in metrics.REGISTRY.collect():
+            metric.samples = [
+                s for s in metric.samples if s.labels.get("tenant", self._tenant) == self._tenant
+            ]
+            yield metric

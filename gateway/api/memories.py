@@ -1,0 +1,224 @@
+"""Memories: add, read, list, change, forget and search."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from fastapi import APIRouter, Depends, Query, Response
+from pydantic import Field
+
+from hearth.gateway.api.access import Reader, TheEngine, Writer, reached
+from hearth.gateway.api.cursor import read_cursor, write_cursor
+from hearth.gateway.api.door import KeyedRoute, loads
+from hearth.gateway.api.fields import (
+    MAX_LIMIT,
+    Body,
+    Flag,
+    Identifier,
+    Importance,
+    Metadata,
+    Moment,
+    Question,
+    Tags,
+    Text,
+    check_metadata,
+)
+from hearth.gateway.api.shapes import ForgottenOut, Found, MemoryOut, MemoryPage, SearchOut, example
+from hearth.memory.engine import Engine
+from hearth.memory.errors import BadInput, NotFound
+from hearth.memory.ports import MemoryFilter
+from hearth.memory.types import Memory, MemoryType, Scope
+
+router = APIRouter(tags=["memories"], route_class=KeyedRoute)
+
+
+class NewMemory(Body):
+    """A memory to add by hand."""
+
+    model_config = example(text="Alice is allergic to kiwi.", tags=["health"], importance=0.9)
+
+    text: Text
+    type: MemoryType = "fact"
+    tags: Tags = Field(default=[])
+    metadata: Metadata = Field(default={})
+    importance: Importance = 0.5
+    pinned: Flag = False
+    occurred_at: Moment | None = Field(default=None, description="When it was said or happened; null: now.")
+    expires_at: Moment | None = None
+    user: Identifier | None = Field(default=None, description="The same as the header x-hearth-user.")
+    agent: Identifier | None = None
+    session: Identifier | None = None
+
+
+class MemoryChange(Body):
+    """Fields to change; what is left out stays."""
+
+    model_config = example(tags=["health", "food"], pinned=True)
+
+    text: Text = Field(default=None)
+    type: MemoryType = Field(default=None)
+    tags: Tags = Field(default=None)
+    metadata: Metadata = Field(default=None, description="Replaces the whole of it.")
+    importance: Importance = Field(default=None)
+    pinned: Flag = Field(default=None)
+    expires_at: Moment | None = None
+
+
+class SearchIn(Body):
+    """What to look for, and what it must be."""
+
+    model_config = example(query="food allergies", types=["fact"], limit=5)
+
+    query: Question = Field(description="Found by meaning and by words.")
+    words: str = Field(default="", max_length=1000, description="All of these words must occur.")
+    types: list[Literal["page", "fact", "persona", "episode", "knowledge"]] = Field(
+        default=[], max_length=5, description="Empty: all."
+    )
+    tags: Tags = Field(default=[], description="All of these.")
+    metadata: Metadata = Field(default={}, description="Equal values for all of these names.")
+    since: Moment | None = Field(default=None, description="Said or happened at or after.")
+    until: Moment | None = Field(default=None, description="Said or happened before.")
+    limit: int = Field(default=10, ge=1, le=MAX_LIMIT)
+    agent: Identifier | None = None
+    session: Identifier | None = None
+    user: Identifier | None = Field(default=None, description="The same as the header x-hearth-user.")
+
+
+def listed(
+    types: Annotated[list[MemoryType], Query(description="Repeat for several; none: all.")] = [],  # noqa: B006
+    tags: Annotated[list[str], Query(description="Repeat for several; all must be there.")] = [],  # noqa: B006
+    metadata: Annotated[
+        str | None, Query(description='A JSON object, such as {"lang": "de"}: equal values for its names.')
+    ] = None,
+    since: Annotated[Moment | None, Query(description="Said or happened at or after.")] = None,
+    until: Annotated[Moment | None, Query(description="Said or happened before.")] = None,
+    words: Annotated[str, Query(max_length=1000, description="All of these words must occur.")] = "",
+    agent: Annotated[Identifier | None, Query()] = None,
+    session: Annotated[Identifier | None, Query()] = None,
+    include_superseded: Annotated[bool, Query(description="Also what a newer fact has closed.")] = False,
+) -> MemoryFilter:
+    """Which memories a list means, by its parameters. Raises BadInput."""
+    return MemoryFilter(
+        types=tuple(types),
+        tags=tuple(tags),
+        metadata=_metadata(metadata),
+        since=since,
+        until=until,
+        words=words,
+        agent=agent,
+        session=session,
+        include_superseded=include_superseded,
+    )
+
+
+@router.post("/memories", status_code=201)
+async def add_memory(caller: Writer, engine: TheEngine, body: NewMemory, response: Response) -> MemoryOut:
+    """Add a memory. It is durable when this answers, and recallable within a second."""
+    memory = await engine.remember(
+        caller.scope(body.user, agent=body.agent, session=body.session),
+        body.text,
+        type=body.type,
+        tags=body.tags,
+        metadata=body.metadata,
+        importance=body.importance,
+        pinned=body.pinned,
+        occurred_at=body.occurred_at,
+        expires_at=body.expires_at,
+    )
+    response.headers["location"] = f"/memory/v1/memories/{memory.id}"
+    return MemoryOut.of(memory)
+
+
+@router.get("/memories")
+async def list_memories(
+    caller: Reader,
+    engine: TheEngine,
+    where: Annotated[MemoryFilter, Depends(listed)],
+    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = 50,
+    cursor: Annotated[str | None, Query(description="`next` of the page before.")] = None,
+) -> MemoryPage:
+    """List a user's memories, newest first. What is added meanwhile disturbs no walk through the pages."""
+    scope = caller.scope()
+    where = _within(scope, where)
+    position = read_cursor("memories", cursor)
+    found = await engine.memories(scope.tenant, scope.user, where=where, after=position, limit=limit + 1)
+    page = found[:limit]
+    more = len(found) > limit
+    return MemoryPage(
+        items=[MemoryOut.of(memory) for memory in page],
+        total=await engine.count_memories(scope.tenant, scope.user, where=where),
+        next=write_cursor("memories", page[-1].id, page[-1].created_at) if more else None,
+    )
+
+
+@router.post("/memories/search")
+async def search_memories(caller: Reader, engine: TheEngine, body: SearchIn) -> SearchOut:
+    """Search memories and exchanges by meaning and words, among those that meet every condition."""
+    scope = caller.scope(body.user, agent=body.agent, session=body.session)
+    where = MemoryFilter(
+        types=tuple(body.types),
+        tags=tuple(body.tags),
+        metadata=body.metadata,
+        since=body.since,
+        until=body.until,
+        words=body.words,
+        agent=body.agent,
+        session=body.session,
+    )
+    found = await engine.search(scope, body.query, where=where, limit=body.limit)
+    return SearchOut(items=[Found.of(candidate) for candidate in found])
+
+
+@router.get("/memories/{id}")
+async def get_memory(id: str, caller: Reader, engine: TheEngine) -> MemoryOut:
+    """Read one memory."""
+    return MemoryOut.of(await _reachable(engine, caller.scope(), id))
+
+
+@router.patch("/memories/{id}")
+async def change_memory(id: str, caller: Writer, engine: TheEngine, body: MemoryChange) -> MemoryOut:
+    """Change fields of a memory."""
+    scope = caller.scope()
+    await _reachable(engine, scope, id)
+    changes: dict[str, Any] = {name: getattr(body, name) for name in body.model_fields_set}
+    if "tags" in changes:
+        changes["tags"] = tuple(dict.fromkeys(changes["tags"]))
+    return MemoryOut.of(await engine.amend(scope.tenant, scope.user, id, **changes))
+
+
+@router.delete(
+    "/memories/{id}", responses={202: {"model": ForgottenOut, "description": "Pending in a store"}}
+)
+async def forget_memory(id: str, caller: Writer, engine: TheEngine, response: Response) -> ForgottenOut:
+    """Forget one memory everywhere; 202 where a store is down and is cleared when it is back."""
+    scope = caller.scope()
+    await _reachable(engine, scope, id)
+    forgotten = await engine.forget(scope, id)
+    response.status_code = 200 if forgotten.done else 202
+    return ForgottenOut.of(id, forgotten)
+
+
+async def _reachable(engine: Engine, scope: Scope, id: str) -> Memory:
+    memory = await engine.memory(scope.tenant, scope.user, id)
+    if not reached(scope, memory.scope):
+        raise NotFound
+    return memory
+
+
+def _within(scope: Scope, where: MemoryFilter) -> MemoryFilter:
+    """The filter, for an isolated agent narrowed to its own."""
+    if not scope.isolated:
+        return where
+    if where.agent not in (None, scope.agent):
+        raise BadInput("agent", where.agent, f"this isolated agent's own name {scope.agent!r}, or none")
+    return msgspec.structs.replace(where, agent=scope.agent)
+
+
+def _metadata(given: str | None) -> dict[str, Any]:
+    if given is None:
+        return {}
+    try:
+        return check_metadata(loads(given.encode()))
+    except ValueError as error:
+        raise BadInput("metadata", given, f"a JSON object of names and scalar values ({error})") from error

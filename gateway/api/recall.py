@@ -1,0 +1,101 @@
+"""Recall: what would go into a prompt, and the explanation of earlier recalls."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter
+from pydantic import AfterValidator, Field
+
+from hearth.config.settings import known_timezone
+from hearth.gateway.api.access import Reader, TheEngine
+from hearth.gateway.api.door import KeyedRoute
+from hearth.gateway.api.fields import MAX_QUERY, Body, Identifier, Question
+from hearth.gateway.api.shapes import ItemOut, RecallOut, RecordOut, TraceOut, example
+from hearth.memory.errors import BadInput
+from hearth.memory.recall.traces import TracedItem
+from hearth.memory.types import Query, Record, Scored
+
+router = APIRouter(tags=["recall"], route_class=KeyedRoute)
+
+
+class RecallIn(Body):
+    """What a prompt is about, and how much room there is."""
+
+    model_config = example(query="What should I cook tonight?", budget=512)
+
+    query: Question = Field(description="The new user content.")
+    budget: int | None = Field(
+        default=None, ge=0, description="Tokens of the block; null: the key's setting."
+    )
+    model: str = Field(default="", max_length=256, description="Whose tokens are counted.")
+    before: str = Field(
+        default="", max_length=MAX_QUERY, description="The turn before, for a short question."
+    )
+    timezone: Annotated[str, AfterValidator(known_timezone)] | None = Field(
+        default=None, description="IANA name of the user's zone; null: the key's."
+    )
+    agent: Identifier | None = None
+    session: Identifier | None = None
+    user: Identifier | None = Field(default=None, description="The same as the header x-hearth-user.")
+
+
+@router.post("/recall")
+async def recall(caller: Reader, engine: TheEngine, body: RecallIn) -> RecallOut:
+    """Recall as a model call would. A store that is late or down is named in `reasons`, the rest is used."""
+    scope = caller.scope(body.user, agent=body.agent, session=body.session)
+    allowance = caller.key.policy.for_model(body.model)
+    if body.budget is not None and body.budget > allowance.budget_max:
+        raise BadInput("budget", body.budget, f"at most {allowance.budget_max} tokens")
+    query = Query(
+        text=body.query,
+        before=body.before,
+        at=engine.clock.now(),
+        timezone=body.timezone or caller.key.timezone,
+    )
+    budget = allowance.budget if body.budget is None else body.budget
+    found = await engine.recall(scope, query, budget=budget, model=body.model)
+    return RecallOut(
+        id=found.trace,
+        status=found.status,
+        reasons=list(found.reasons),
+        milliseconds=round(found.milliseconds, 3),
+        tokens=found.block.tokens,
+        block=found.block.text,
+        items=[_item(scored, scored.record) for scored in found.scored],
+    )
+
+
+@router.get("/recalls/{id}")
+async def explain_recall(id: str, caller: Reader, engine: TheEngine) -> TraceOut:
+    """Explain an earlier recall: every candidate's scores, and why it was in or out. Kept for 24 hours."""
+    scope = caller.scope()
+    trace = engine.trace(scope.tenant, scope.user, id)
+    ids = [item.id for item in trace.items]
+    records = await asyncio.gather(*(engine.log.record(scope.tenant, scope.user, one) for one in ids))
+    return TraceOut(
+        id=trace.id,
+        at=trace.at,
+        user=trace.scope.user,
+        agent=trace.scope.agent,
+        session=trace.scope.session,
+        status=trace.status,
+        reasons=list(trace.reasons),
+        milliseconds=trace.milliseconds,
+        tokens=trace.tokens,
+        items=[_item(item, record) for item, record in zip(trace.items, records, strict=True)],
+    )
+
+
+def _item(item: Scored | TracedItem, record: Record | None) -> ItemOut:
+    return ItemOut(
+        id=item.record.id if isinstance(item, Scored) else item.id,
+        verdict=item.verdict,
+        score=item.score,
+        relevance=item.relevance,
+        signals=item.signals,
+        tokens=item.tokens,
+        forgotten=record is None,
+        record=RecordOut.of(record) if record is not None else None,
+    )

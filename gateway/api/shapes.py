@@ -1,0 +1,382 @@
+"""What the API answers with: one model a record, made from the engine's records."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from hearth.memory import types
+from hearth.memory.engine import Forgotten
+from hearth.memory.types import JsonScalar, MemoryType, Page, Record, Status
+
+MEMORY_ID = "018f6b1c2d3e4f5061728394a5b6c7d8"
+EXCHANGE_ID = "7d3c1a9b5e8f40218a6b4c2d0e1f3a5b"
+TRACE_ID = "c0ffee00c0ffee00c0ffee00c0ffee00"
+WHEN = "2026-11-28T09:30:00Z"
+
+
+def example(**fields: Any) -> ConfigDict:
+    """The configuration of a model with one example for the OpenAPI document."""
+    return ConfigDict(json_schema_extra={"examples": [fields]})
+
+
+MEMORY = {
+    "id": MEMORY_ID,
+    "user": "alice",
+    "agent": "default",
+    "session": "",
+    "type": "fact",
+    "text": "Alice is allergic to kiwi.",
+    "tags": ["health"],
+    "metadata": {"source": "intake form"},
+    "importance": 0.9,
+    "pinned": False,
+    "occurred_at": WHEN,
+    "created_at": WHEN,
+    "updated_at": WHEN,
+    "valid_from": None,
+    "valid_to": None,
+    "successor": None,
+    "expires_at": None,
+    "evidence": [],
+    "source": "api",
+}
+
+RECORD = {
+    "id": MEMORY_ID,
+    "type": "fact",
+    "text": "Alice is allergic to kiwi.",
+    "reply": None,
+    "agent": "default",
+    "session": "",
+    "occurred_at": WHEN,
+    "tags": ["health"],
+    "metadata": {},
+}
+
+SCORES = {
+    "id": MEMORY_ID,
+    "verdict": "in",
+    "score": 0.91,
+    "relevance": 0.84,
+    "signals": {"text": 0.88, "lexical": 0.4},
+    "tokens": 14,
+    "forgotten": False,
+    "record": RECORD,
+}
+
+
+class MemoryOut(BaseModel):
+    """One long-term memory."""
+
+    model_config = example(**MEMORY)
+
+    id: str
+    user: str
+    agent: str
+    session: str = Field(description="Empty where none was named.")
+    type: MemoryType
+    text: str
+    tags: list[str]
+    metadata: dict[str, JsonScalar]
+    importance: float
+    pinned: bool
+    occurred_at: datetime = Field(description="When it was said or happened.")
+    created_at: datetime
+    updated_at: datetime
+    valid_from: datetime | None
+    valid_to: datetime | None = Field(description="Set when a newer fact closed this one.")
+    successor: str | None = Field(description="Id of the memory that superseded this one.")
+    expires_at: datetime | None
+    evidence: list[str] = Field(description="Ids of what it rests on.")
+    source: Literal["api", "import", "extraction"]
+
+    @classmethod
+    def of(cls, memory: types.Memory) -> MemoryOut:
+        """The memory as the API shows it."""
+        return cls(
+            id=memory.id,
+            user=memory.scope.user,
+            agent=memory.scope.agent,
+            session=memory.scope.session,
+            type=memory.type,
+            text=memory.text,
+            tags=list(memory.tags),
+            metadata=memory.metadata,
+            importance=memory.importance,
+            pinned=memory.pinned,
+            occurred_at=memory.occurred_at,
+            created_at=memory.created_at,
+            updated_at=memory.updated_at,
+            valid_from=memory.valid_from,
+            valid_to=memory.valid_to,
+            successor=memory.successor,
+            expires_at=memory.expires_at,
+            evidence=list(memory.evidence),
+            source=memory.source,
+        )
+
+
+class MemoryPage(BaseModel):
+    """One page of a list of memories, newest first."""
+
+    model_config = example(items=[MEMORY], total=257, next="WyJtZW1vcmllcyIs…")
+
+    items: list[MemoryOut]
+    total: int = Field(description="How many memories match, over all pages.")
+    next: str | None = Field(description="The `cursor` of the next page; null at the end.")
+
+
+class RecordOut(BaseModel):
+    """A record of any kind, as search and recall find it."""
+
+    model_config = example(**RECORD)
+
+    id: str
+    type: Literal["page", "fact", "persona", "episode", "knowledge"] = Field(
+        description="`page` is an exchange, word for word; all else is a memory."
+    )
+    text: str = Field(description="The memory's text; of a page, what the user said.")
+    reply: str | None = Field(description="Of a page, what the assistant answered.")
+    agent: str
+    session: str
+    occurred_at: datetime
+    tags: list[str]
+    metadata: dict[str, JsonScalar]
+
+    @classmethod
+    def of(cls, record: Record) -> RecordOut:
+        """The record as the API shows it."""
+        page = isinstance(record, Page)
+        return cls(
+            id=record.id,
+            type="page" if isinstance(record, Page) else record.type,
+            text=record.user_text if isinstance(record, Page) else record.text,
+            reply=record.reply_text if isinstance(record, Page) else None,
+            agent=record.scope.agent,
+            session=record.scope.session,
+            occurred_at=record.occurred_at,
+            tags=[] if page else list(record.tags),
+            metadata={} if page else record.metadata,
+        )
+
+
+class Found(BaseModel):
+    """One result of a search, with each query's own score; null where it was not among that query's best."""
+
+    model_config = example(
+        record=RECORD, text_score=0.88, context_score=0.86, lexical_score=4.2, coverage=0.67
+    )
+
+    record: RecordOut
+    text_score: float | None = Field(description="Cosine of the query with the text, -1 to 1.")
+    context_score: float | None = Field(description="The same, with the exchange before it.")
+    lexical_score: float | None = Field(description="Weighted word matches, 0 upwards.")
+    coverage: float = Field(description="Share of the query's rare words that it holds, 0 to 1.")
+
+    @classmethod
+    def of(cls, candidate: types.Candidate) -> Found:
+        """The candidate as the API shows it."""
+        return cls(
+            record=RecordOut.of(candidate.record),
+            text_score=candidate.text_score,
+            context_score=candidate.context_score,
+            lexical_score=candidate.lexical_score,
+            coverage=candidate.coverage,
+        )
+
+
+class SearchOut(BaseModel):
+    """Results of a search, best first."""
+
+    items: list[Found]
+
+
+class ExchangeOut(BaseModel):
+    """One request's new user content and its reply."""
+
+    model_config = example(
+        id=EXCHANGE_ID,
+        user="alice",
+        agent="default",
+        session="5a1c",
+        user_text="What should I cook?",
+        reply_text="Soup.",
+        outcome="complete",
+        state="closed",
+        started_at=WHEN,
+        finished_at=WHEN,
+        model="gpt-4o-mini",
+        route="chat",
+        steps=1,
+        injected=[MEMORY_ID],
+        usage={"input": 210, "output": 7, "cached_input": 0, "cache_write": 0, "memory": 31},
+        trace=TRACE_ID,
+    )
+
+    id: str
+    user: str
+    agent: str
+    session: str
+    user_text: str
+    reply_text: str
+    outcome: Literal["complete", "partial", "failed"]
+    state: Literal["open", "closed", "inactive", "failed"]
+    started_at: datetime
+    finished_at: datetime
+    model: str
+    route: str
+    steps: int
+    injected: list[str] = Field(description="Ids of the records that were recalled into it.")
+    usage: dict[str, int] | None = Field(description="Tokens as the provider counted them.")
+    trace: str = Field(description="Id for GET /memory/v1/recalls/{id}; empty where nothing was recalled.")
+
+    @classmethod
+    def of(cls, exchange: types.Exchange) -> ExchangeOut:
+        """The exchange as the API shows it."""
+        usage = exchange.usage
+        return cls(
+            id=exchange.id,
+            user=exchange.scope.user,
+            agent=exchange.scope.agent,
+            session=exchange.scope.session,
+            user_text=exchange.user_text,
+            reply_text=exchange.reply_text,
+            outcome=exchange.outcome,
+            state=exchange.state,
+            started_at=exchange.started_at,
+            finished_at=exchange.finished_at,
+            model=exchange.model,
+            route=exchange.route,
+            steps=exchange.steps,
+            injected=list(exchange.injected),
+            usage={name: getattr(usage, name) for name in usage.__struct_fields__} if usage else None,
+            trace=exchange.trace,
+        )
+
+
+class ExchangePage(BaseModel):
+    """One page of a list of exchanges, newest first."""
+
+    items: list[ExchangeOut]
+    next: str | None = Field(description="The `cursor` of the next page; null at the end.")
+
+
+class SessionOut(BaseModel):
+    """One conversation."""
+
+    model_config = example(
+        id="5a1c", user="alice", agent="default", exchanges=12, started_at=WHEN, last_at=WHEN
+    )
+
+    id: str
+    user: str
+    agent: str
+    exchanges: int
+    started_at: datetime
+    last_at: datetime
+
+    @classmethod
+    def of(cls, session: types.SessionInfo) -> SessionOut:
+        """The session as the API shows it."""
+        return cls(
+            id=session.id,
+            user=session.scope.user,
+            agent=session.scope.agent,
+            exchanges=session.exchanges,
+            started_at=session.started_at,
+            last_at=session.last_at,
+        )
+
+
+class SessionPage(BaseModel):
+    """One page of a list of sessions, the latest first."""
+
+    items: list[SessionOut]
+    next: str | None = Field(description="The `cursor` of the next page; null at the end.")
+
+
+class ItemOut(BaseModel):
+    """One candidate of a recall: every number that decided it, and what became of it."""
+
+    model_config = example(**SCORES)
+
+    id: str
+    verdict: str = Field(description="`in`, or why it was left out.")
+    score: float = Field(description="What the candidates were ranked by.")
+    relevance: float = Field(description="Calibrated probability that it helps to answer, 0 to 1.")
+    signals: dict[str, float]
+    tokens: int
+    forgotten: bool = Field(description="True if the record is gone; then `record` is null.")
+    record: RecordOut | None
+
+
+class RecallOut(BaseModel):
+    """What a recall would put into a prompt, and why."""
+
+    model_config = example(
+        id=TRACE_ID,
+        status="ok",
+        reasons=[],
+        milliseconds=6.1,
+        tokens=31,
+        block="…",
+        items=[SCORES],
+    )
+
+    id: str = Field(description="For GET /memory/v1/recalls/{id}, for 24 hours.")
+    status: Status
+    reasons: list[str] = Field(description="Why the status is not `ok`.")
+    milliseconds: float
+    tokens: int = Field(description="Of the block.")
+    block: str = Field(
+        description="The text that goes into the prompt; empty where nothing was worth recalling."
+    )
+    items: list[ItemOut]
+
+
+class TraceOut(BaseModel):
+    """An earlier recall, explained; texts are read now, so what was forgotten meanwhile shows none."""
+
+    model_config = example(
+        id=TRACE_ID,
+        at=WHEN,
+        user="alice",
+        agent="default",
+        session="5a1c",
+        status="ok",
+        reasons=[],
+        milliseconds=6.1,
+        tokens=31,
+        items=[SCORES],
+    )
+
+    id: str
+    at: datetime
+    user: str
+    agent: str
+    session: str
+    status: Status
+    reasons: list[str]
+    milliseconds: float
+    tokens: int
+    items: list[ItemOut]
+
+
+class ForgottenOut(BaseModel):
+    """What became of a deletion."""
+
+    model_config = example(id=MEMORY_ID, done=True, pending=[])
+
+    id: str
+    done: bool = Field(description="True if it is gone everywhere.")
+    pending: list[str] = Field(
+        description="Stores that are down: it is unreachable already, and the worker removes it there later."
+    )
+
+    @classmethod
+    def of(cls, id: str, forgotten: Forgotten) -> ForgottenOut:
+        """The engine's answer as the API shows it."""
+        return cls(id=id, done=forgotten.done, pending=list(forgotten.pending))

@@ -1,0 +1,74 @@
+"""Switches: memory on or off for the key's tenant, or for one of the tenant's keys, without a restart."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from hearth.config.switches import ModeName, Switches
+from hearth.gateway.api.access import AdminKey, TheGateway
+from hearth.gateway.api.door import KeyedRoute
+from hearth.gateway.api.fields import Body
+from hearth.gateway.api.problems import invalid, unknown_name
+from hearth.gateway.api.shapes import example
+from hearth.gateway.keys import Key
+from hearth.gateway.runtime import Gateway
+
+router = APIRouter(tags=["operations"], route_class=KeyedRoute)
+
+
+class SwitchIn(Body):
+    """What to switch."""
+
+    model_config = example(mode="read", key="alice-laptop")
+
+    mode: ModeName = Field(description="`on` lifts the switch again.")
+    key: str | None = Field(
+        default=None, description="Name of one key of the tenant; none: the whole tenant."
+    )
+
+
+class SwitchesOut(BaseModel):
+    """The switches that concern the key's tenant. A switch only restricts what settings and calls ask for."""
+
+    model_config = example(everyone="on", tenant="on", keys={"alice-laptop": "read"})
+
+    everyone: ModeName = Field(description="For all tenants; set by the operator with `hearth memory`.")
+    tenant: ModeName
+    keys: dict[str, ModeName] = Field(description="By name of the key; the others are on.")
+
+
+@router.get("/switches")
+async def get_switches(key: AdminKey, gateway: TheGateway) -> SwitchesOut:
+    """Read the switches of the key's tenant."""
+    return _shown(await asyncio.to_thread(gateway.switchboard.current), key, gateway)
+
+
+@router.put("/switches")
+async def set_switch(key: AdminKey, gateway: TheGateway, body: SwitchIn) -> SwitchesOut:
+    """Switch the tenant, or one of its keys. Calls see it at once, in every process."""
+    if body.key is None:
+        switches = await asyncio.to_thread(gateway.switchboard.set, body.mode, tenant=key.tenant)
+        return _shown(switches, key, gateway)
+    names = _key_names(key, gateway)
+    if body.key not in names:
+        raise invalid([unknown_name(body.key, body.key, names, "key of this tenant")])
+    return _shown(await asyncio.to_thread(gateway.switchboard.set, body.mode, key=body.key), key, gateway)
+
+
+def _shown(switches: Switches, key: Key, gateway: Gateway) -> SwitchesOut:
+    keys: Mapping[str, ModeName] = switches.keys
+    own = _key_names(key, gateway)
+    return SwitchesOut(
+        everyone=switches.everyone,
+        tenant=switches.tenants.get(key.tenant, "on"),
+        keys={name: mode for name, mode in keys.items() if name in own},
+    )
+
+
+def _key_names(key: Key, gateway: Gateway) -> set[str]:
+    configured = {one.name for one in gateway.settings.hearth.keys if one.tenant == key.tenant}
+    return configured | {key.name}

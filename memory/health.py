@@ -1,0 +1,173 @@
+"""How memory is: each part's own account, and what that means for the whole."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from datetime import timedelta
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import msgspec
+
+from hearth.memory import metrics
+from hearth.memory.engine import Engine
+from hearth.memory.errors import HearthError
+from hearth.memory.events.sqlite_log import LogHealth
+from hearth.memory.stores.vector_child import ChildHealth
+from hearth.memory.types import Scope, Status
+from hearth.memory.worker import WorkerHealth
+
+State = Literal["ok", "degraded", "down"]
+
+SLOW_SYNC_MS = 20.0
+"""A commit that takes longer is felt at the end of every reply."""
+LONG_LAG = 1_000
+"""Events; short-term memory still covers fewer."""
+WINDOW = timedelta(minutes=5)
+FAILED_SHARE = 0.2
+"""Of the recalls in the window."""
+FEWEST_RECALLS = 5
+"""Below so many the share says nothing."""
+PATIENCE = 1.0
+"""Seconds that a part has to answer."""
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """One part of memory."""
+
+    state: State = "ok"
+    reasons: tuple[str, ...] = ()
+    """Why the state is not `ok`; without paths and texts, for anybody to read."""
+    numbers: dict[str, Any] = {}
+    """What the part says of itself."""
+
+
+class Health(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole: `down` without its log, `degraded` where any part is not well."""
+
+    state: State
+    reasons: tuple[str, ...]
+    parts: dict[str, Part]
+
+
+@runtime_checkable
+class Reports(Protocol):
+    """A part that gives account of itself."""
+
+    async def health(self) -> Any:
+        """Its own record of numbers."""
+        ...
+
+
+async def engine_health(engine: Engine) -> Health:
+    """Ask every part, all at once. Never raises for a broken part."""
+    since = engine.clock.now() - WINDOW
+    waiting = await asyncio.to_thread(engine.capture_path.spooled)
+    log, long_term, worker, short_term = await asyncio.gather(
+        _asked("log", _report(engine.log)),
+        _asked("long_term", _report(engine.long_term)),
+        _asked("worker", engine.worker.health()),
+        _asked("short_term", engine.short_term.latest(Scope(tenant="", user=""), limit=1)),
+    )
+    return overall(
+        {
+            "log": log,
+            "spool": spool_part(waiting, _lost()),
+            "short_term": short_term,
+            "long_term": long_term,
+            "worker": worker,
+            "recall": recall_part([trace.status for trace in engine.traces.since(since)]),
+        }
+    )
+
+
+def overall(parts: dict[str, Part]) -> Health:
+    """The state of the whole from its parts'."""
+    reasons = tuple(f"{name}: {reason}" for name, part in parts.items() for reason in part.reasons)
+    if parts["log"].state == "down":
+        return Health(state="down", reasons=reasons, parts=parts)
+    well = all(part.state == "ok" for part in parts.values())
+    return Health(state="ok" if well else "degraded", reasons=reasons, parts=parts)
+
+
+def log_part(log: LogHealth) -> Part:
+    """The event log: down where it can't be written, degraded on a slow disk."""
+    numbers = {"wal_bytes": log.wal_bytes, "sync_p50_ms": round(log.fsync_p50_ms, 2), "events": log.events}
+    if not log.writable:
+        return Part(state="down", reasons=("can't be written; captures go to the spool",), numbers=numbers)
+    if log.fsync_p50_ms > SLOW_SYNC_MS:
+        reason = f"a commit takes {log.fsync_p50_ms:.0f} ms on this disk, which every reply waits for"
+        return Part(state="degraded", reasons=(reason,), numbers=numbers)
+    return Part(numbers=numbers)
+
+
+def child_part(child: ChildHealth) -> Part:
+    """Long-term memory in its child process: degraded while that is restarted."""
+    names = ("restarts", "in_flight", "late", "refused", "lexical_only", "failed")
+    numbers: dict[str, Any] = {name: getattr(child, name) for name in names}
+    numbers["search_ms"] = round(child.search_milliseconds, 2)
+    if not child.running:
+        return Part(
+            state="degraded", reasons=("is being restarted; recall uses short-term memory",), numbers=numbers
+        )
+    return Part(numbers=numbers)
+
+
+def worker_part(worker: WorkerHealth) -> Part:
+    """The worker: degraded where it stands, lags, fails or has set events aside."""
+    lag = max(worker.lag.values(), default=0)
+    said = {
+        "does not run": not worker.running,
+        f"{lag} events behind": lag > LONG_LAG,
+        f"{worker.parked} events set aside; see the log, then retry them": worker.parked > 0,
+        f"stopped: {', '.join(sorted(worker.stopped))}": bool(worker.stopped),
+        f"failing: {', '.join(sorted(worker.errors))}": bool(worker.errors),
+    }
+    reasons = tuple(reason for reason, holds in said.items() if holds)
+    numbers = {"lag": worker.lag, "parked": worker.parked}
+    return Part(state="degraded" if reasons else "ok", reasons=reasons, numbers=numbers)
+
+
+def spool_part(waiting: int, lost: int) -> Part:
+    """The spool: degraded while captures wait in it, and where any was lost since the start."""
+    said = {
+        f"{waiting} captures wait for the log": waiting > 0,
+        f"{lost} captures lost since the start": lost > 0,
+    }
+    reasons = tuple(reason for reason, holds in said.items() if holds)
+    numbers = {"waiting": waiting, "lost": lost}
+    return Part(state="degraded" if reasons else "ok", reasons=reasons, numbers=numbers)
+
+
+def recall_part(statuses: list[Status]) -> Part:
+    """Recall in the last minutes: degraded where more than a fifth failed."""
+    failed = statuses.count("failed")
+    numbers = {"recalls": len(statuses), "failed": failed, "partial": statuses.count("partial")}
+    if len(statuses) >= FEWEST_RECALLS and failed / len(statuses) > FAILED_SHARE:
+        reason = f"{failed} of {len(statuses)} failed in the last {WINDOW.seconds // 60} minutes"
+        return Part(state="degraded", reasons=(reason,), numbers=numbers)
+    return Part(numbers=numbers)
+
+
+async def _report(part: object) -> object:
+    return await part.health() if isinstance(part, Reports) else None
+
+
+async def _asked(name: str, work: Awaitable[object]) -> Part:
+    try:
+        answer = await asyncio.wait_for(work, PATIENCE)
+    except (HearthError, TimeoutError):
+        return Part(state="down" if name == "log" else "degraded", reasons=("does not answer",))
+    match answer:
+        case LogHealth():
+            return log_part(answer)
+        case ChildHealth():
+            return child_part(answer)
+        case WorkerHealth():
+            return worker_part(answer)
+        case _:
+            return Part()
+
+
+def _lost() -> int:
+    return int(metrics.REGISTRY.get_sample_value("hearth_capture_lost_total") or 0)

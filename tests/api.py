@@ -1,0 +1,123 @@
+"""A gateway's API over a real log and in-process stores, with clients for several keys of two tenants."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+from fastapi import FastAPI
+
+from hearth.config.settings import HearthSettings, Settings
+from hearth.gateway.api import create_api
+from hearth.gateway.api.door import Door
+from hearth.gateway.flow import Flow
+from hearth.gateway.keys import key_table, presented_key
+from hearth.gateway.runtime import Gateway
+from hearth.gateway.switchboard import Switchboard
+from hearth.memory.capture import Capture
+from hearth.memory.engine import Engine
+from hearth.memory.events.spool import Spool
+from hearth.memory.events.sqlite_log import SqliteLog
+from hearth.memory.ports import Embedder
+from hearth.memory.recall.policy import RecallPolicy
+from hearth.memory.recall.tokens import LocalTokenCounter
+from hearth.memory.stores.memory_long_term import MemoryLongTerm
+from hearth.memory.stores.memory_short_term import InMemoryShortTerm
+from hearth.memory.worker import Worker
+from hearth.testing.embedder import ScriptedEmbedder
+from tests.events import ManualClock
+
+KEYS: list[dict[str, Any]] = [
+    {"name": "alice", "tenant": "acme", "user": "alice"},
+    {"name": "bob", "tenant": "acme", "user": "bob"},
+    {"name": "reader", "tenant": "acme", "user": "alice", "scopes": ["read"]},
+    {"name": "app", "tenant": "acme", "users": "named", "user_header": "X-App-User"},
+    {"name": "crm", "tenant": "acme", "users": "named", "user_namespace": "crm"},
+    {"name": "admin", "tenant": "acme", "user": "root", "scopes": ["read", "write", "admin"]},
+    {"name": "hermit", "tenant": "acme", "user": "alice", "agent": "hermit", "isolate_agents": True},
+    {"name": "rival", "tenant": "rivals", "users": "named"},
+    {"name": "rival-admin", "tenant": "rivals", "user": "boss", "scopes": ["read", "write", "admin"]},
+]
+
+
+def secret(name: str) -> str:
+    """The key that is presented for the configured key of that name."""
+    return f"sk-hearth-test-{name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Api:
+    """The API under test, and what lies under it."""
+
+    app: FastAPI
+    engine: Engine
+    gateway: Gateway
+
+    def client(self, key: str | None = None, **headers: str) -> httpx.AsyncClient:
+        """A client with the key of that name; without a key where None."""
+        given = {"authorization": f"Bearer {secret(key)}"} if key else {}
+        transport = httpx.ASGITransport(app=self.app)
+        return httpx.AsyncClient(
+            transport=transport, base_url="http://gateway/memory/v1", headers={**given, **headers}
+        )
+
+
+@asynccontextmanager
+async def open_api(
+    home: Path, *, clock: ManualClock | None = None, embedder: Embedder | None = None, local: bool = False
+) -> AsyncIterator[Api]:
+    """The API over a log in `home`; `local` says whether callers count as being on this machine."""
+    async with open_engine(home, clock or ManualClock(), embedder or ScriptedEmbedder()) as engine:
+        keys = [{**key, "key": secret(key["name"])} for key in KEYS]
+        hearth = HearthSettings.model_validate({"data_dir": home, "keys": keys})
+        gateway = Gateway(
+            settings=Settings(hearth=hearth),
+            flow=Flow(engine),
+            switchboard=Switchboard(home / "switches.json"),
+        )
+        table = key_table(hearth)
+        door = Door(
+            authenticate=lambda request: table.find(presented_key(request.headers.items())),
+            is_local=lambda request: local,
+        )
+        app = FastAPI(openapi_url=None)
+        app.mount("/memory", create_api(lambda: gateway, door=door))
+        yield Api(app=app, engine=engine, gateway=gateway)
+
+
+@asynccontextmanager
+async def open_engine(home: Path, clock: ManualClock, embedder: Embedder) -> AsyncIterator[Engine]:
+    """An engine over a real log in `home`, with a worker at work and stores in this process."""
+    log = SqliteLog(home / "log.db", durability="process", clock=clock)
+    await log.start()
+    short_term, long_term = InMemoryShortTerm(), MemoryLongTerm(embedder)
+    worker = Worker(log=log, consumers=log, short_term=short_term, long_term=long_term, clock=clock)
+    capture = Capture(
+        log=log,
+        spool=Spool(home / "spool"),
+        short_term=short_term,
+        ack_seconds=5.0,
+        appended=worker.notify,
+    )
+    engine = Engine(
+        log=log,
+        short_term=short_term,
+        long_term=long_term,
+        capture=capture,
+        worker=worker,
+        counter=LocalTokenCounter(),
+        clock=clock,
+        policy=RecallPolicy(),
+        embedder=embedder.name,
+    )
+    await worker.start()
+    try:
+        yield engine
+    finally:
+        await capture.drain()
+        await worker.stop()
+        await log.close()
