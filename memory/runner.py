@@ -87,7 +87,7 @@ class Runner:
         What another worker holds is left to it, or waited for where the `whole` log must be handled.
         """
         retrying = AsyncRetrying(
-            wait=wait_exponential_jitter(initial=self._timing.backoff, max=self._timing.longest_backoff),
+            wait=wait_exponential_jitter(multiplier=self._timing.backoff, max=self._timing.longest_backoff),
             retry=retry_if_exception_type(Exception),
             before_sleep=self._failed,
         )
