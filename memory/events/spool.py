@@ -58,7 +58,7 @@ class Spool:
     async def drain(self, log: EventLog) -> int:
         """Bring what is spooled to the log, and remove each file once the log has all of it.
 
-        Returns how many events the log took or had; events of an erased user are dropped. A line that was
+        Returns how many events the log took, had, or no longer wants (an erased user's). A line that was
         cut off at a file's end was never acknowledged and is passed over. Raises LogUnavailable, and then
         keeps what was not taken. Events that the log refuses for another reason stay in their file, logged.
         """
