@@ -9,7 +9,7 @@ from typing import TypeAlias
 import msgspec
 
 from hearth.memory.events.kinds import Event, PageClosed, PageForgotten, PageMoved, Payload, StepCaptured
-from hearth.memory.types import PageState
+from hearth.memory.types import PageState, Step
 
 KINDS = ("step.captured", "page.closed", "page.moved", "page.forgotten")
 """The kinds of event that a tree is folded from."""
@@ -20,7 +20,7 @@ class Node(msgspec.Struct, kw_only=True):
 
     parent: str | None = None
     at: datetime | None = None
-    """When its newest step began."""
+    """When its newest step began that was not dead."""
     page: PageState | None = None
     """None while it has no page."""
 
@@ -37,7 +37,8 @@ def grow(tree: Tree, events: Iterable[Event], *, upto: int) -> Tree:
         elif event.seq <= upto:
             node = tree.setdefault(event.payload.step.exchange, Node())
             node.parent = node.parent if event.parent is None else event.parent
-            node.at = event.occurred_at if node.at is None else max(node.at, event.occurred_at)
+            if not is_dead(event.payload.step):
+                node.at = event.occurred_at if node.at is None else max(node.at, event.occurred_at)
     return tree
 
 
@@ -49,6 +50,11 @@ def apply(tree: Tree, payload: Payload) -> None:
         node.page = payload.state
     elif isinstance(payload, PageForgotten) and (node := tree.get(payload.page)):
         node.page = None
+
+
+def is_dead(step: Step) -> bool:
+    """True for a step that adds nothing: failed, or cut off before anything came."""
+    return step.outcome == "failed" or (step.outcome == "partial" and not step.reply_text and not step.tools)
 
 
 def nearest_page(tree: Tree, parent: str | None) -> str | None:
@@ -77,9 +83,10 @@ def follow(
     others = {name: node for name, node in tree.items() if name != exchange and roots[name] == root}
     live = [name for name, node in others.items() if node.page == "active" and name not in path]
     newer = {name for name in live if (since := others[name].at) is not None and since > at}
-    if any(exchange not in _upwards(tree, name) for name in newer):
+    ahead = [list(_upwards(tree, name)) for name in newer]
+    if any(exchange not in line for line in ahead):
         return "inactive", []
-    left = sorted(name for name in live if name not in newer)
+    left = sorted(set(live).difference(*ahead))
     back = [name for name in path if name in others and others[name].page == "inactive"]
     return "active", [
         *(PageMoved(page=name, state="inactive", reason="branch left") for name in left),

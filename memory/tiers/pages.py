@@ -9,7 +9,7 @@ import msgspec
 
 from hearth.memory.events.kinds import Event, PageClosed, PageMoved, Payload, StepCaptured
 from hearth.memory.ports import ExchangeState
-from hearth.memory.tiers.branches import Tree, follow, nearest_page
+from hearth.memory.tiers.branches import Tree, follow, is_dead, nearest_page
 from hearth.memory.types import Page, Scope, Step
 
 _NAMESPACE = uuid5(NAMESPACE_URL, "hearth:decision")
@@ -31,7 +31,8 @@ def decide_pages(
     its parent. Returns nothing where nothing changes: an open or failed exchange, or an equal page.
     """
     steps = _steps(state, event.seq if upto is None else upto)
-    page = assemble(steps, over=over)
+    # An exchange that has its page already was over once: the page then follows every further step.
+    page = assemble(steps, over=over or state.page is not None)
     if page is None:
         return []
     parent = parent_of(steps)
@@ -39,17 +40,19 @@ def decide_pages(
     if tree is None:
         page = msgspec.structs.replace(page, previous=parent)
     else:
-        page_state, moves = follow(tree, page.id, parent, at=event.occurred_at)
+        at = max(step.occurred_at for step in steps if not is_dead(step_of(step)))
+        page_state, moves = follow(tree, page.id, parent, at=at)
         page = msgspec.structs.replace(page, previous=nearest_page(tree, parent), state=page_state)
     return [*_change(state.page, page, over=over), *moves]
 
 
 def needs_tree(state: ExchangeState, parent_state: str | None) -> bool:
-    """True if the exchange may turn a branch: it has a page or siblings already, or a parent off the path.
+    """True if the exchange may turn a branch: it has a page or others beside it, or a parent off the path.
 
     `parent_state` is that of the parent's exchange in the log, None where it has none there.
     """
-    return state.page is not None or bool(state.siblings) or parent_state not in (None, "closed")
+    beside = bool(state.siblings or state.descendants)
+    return beside or state.page is not None or parent_state not in (None, "closed")
 
 
 def assemble(steps: Sequence[Event], *, over: bool = False) -> Page | None:
@@ -59,7 +62,7 @@ def assemble(steps: Sequence[Event], *, over: bool = False) -> Page | None:
     exchange is `over` what an unanswered tool loop has said so far. A failed step adds nothing, nor does one
     that was cut off before anything came.
     """
-    live = [event for event in steps if not _dead(step_of(event))]
+    live = [event for event in steps if not is_dead(step_of(event))]
     kept = _kept(live, over=over)
     if not kept:
         return None
@@ -129,10 +132,6 @@ def _steps(state: ExchangeState, upto: int) -> list[Event]:
 def _change(before: Page | None, after: Page, *, over: bool) -> list[Payload]:
     # An exchange that got another step counts as open until it is closed again, even with an equal page.
     return [] if before == after and not over else [PageClosed(page=after)]
-
-
-def _dead(step: Step) -> bool:
-    return step.outcome == "failed" or (step.outcome == "partial" and not step.reply_text and not step.tools)
 
 
 def _kept(live: Sequence[Event], *, over: bool) -> list[Event]:
