@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from hearth.config.problems import Problem, SettingsError
-from hearth.config.settings import HearthSettings, Settings
+from hearth.config.settings import HearthSettings, KeySettings, Settings
 from hearth.config.yaml_lines import KeyPath, dotted, read_yaml
 
 SECTION = "hearth"
@@ -122,7 +122,7 @@ def _apply_environment(values: dict[str, Any], environ: Mapping[str, str], origi
         path, kind = known[name]
         try:
             value = environ[name] if kind is str else yaml.safe_load(environ[name])
-        except yaml.YAMLError:
+        except (yaml.YAMLError, ValueError, RecursionError):
             problems.append(_error(name, "can't be read as a YAML value", "quote it as YAML does"))
             continue
         origin.variables[path] = name
@@ -170,11 +170,14 @@ def _explain(detail: ErrorDetails, origin: _Origin) -> Problem:
 
 
 def _shown(path: KeyPath, value: object) -> str:
-    """The value for a message; never a secret."""
-    if path and path[-1] in ("key", "hash"):
+    """The value for a message; of `keys` only what can't be a secret put in the wrong place."""
+    if path[:1] == ("keys",) and path[-1] not in _PLAIN_KEY_FIELDS:
         return "a value that is not shown"
     text = repr(value)
     return text if len(text) <= 80 else text[:79] + "…"
+
+
+_PLAIN_KEY_FIELDS = frozenset(KeySettings.model_fields) - {"key", "hash"}
 
 
 def _meaning(path: KeyPath) -> str:

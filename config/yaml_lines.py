@@ -21,13 +21,13 @@ def read_yaml(text: str, source: str) -> tuple[dict[str, Any], dict[KeyPath, int
     try:
         node = loader.get_single_node()
         data = {} if node is None else loader.construct_document(node)
-    except yaml.YAMLError as error:
+        found = list(_walk(node, ())) if node is not None else []
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise SettingsError([_broken(source, error)]) from error
     finally:
         loader.dispose()
     if not isinstance(data, dict):
         raise SettingsError([_error(source, f"got a {type(data).__name__}", "write a mapping of sections")])
-    found = list(_walk(node, ())) if node is not None else []
     lines: dict[KeyPath, int] = {}
     doubles = []
     for path, line in found:
@@ -37,7 +37,7 @@ def read_yaml(text: str, source: str) -> tuple[dict[str, Any], dict[KeyPath, int
         lines.setdefault(path, line)
     if doubles:
         raise SettingsError(doubles)
-    return data, lines
+    return {str(name): section for name, section in data.items()}, lines
 
 
 def dotted(path: KeyPath) -> str:
@@ -61,7 +61,7 @@ def _walk(node: yaml.Node, path: KeyPath) -> Iterator[tuple[KeyPath, int]]:
             yield from _walk(item, (*path, index))
 
 
-def _broken(source: str, error: yaml.YAMLError) -> Problem:
+def _broken(source: str, error: Exception) -> Problem:
     mark = getattr(error, "problem_mark", None)
     where = source if mark is None else f"{source}:{mark.line + 1}"
     return _error(where, f"is not YAML: {getattr(error, 'problem', None) or error}", "correct the syntax")

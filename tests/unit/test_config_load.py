@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hearth.config.load import QUICKSTART, load_settings, parse_settings
-from hearth.config.problems import SettingsError
-from hearth.config.settings import Settings
+from hearth.config.problems import Problem, SettingsError
+from hearth.config.settings import HearthSettings, KeySettings, Settings
 
 HASH = "sha256:" + "a" * 64
 KEY = f"""
@@ -28,6 +31,13 @@ def problems(text: str, **environ: str) -> list[str]:
     with pytest.raises(SettingsError) as caught:
         parse(text, **environ)
     return [str(problem) for problem in caught.value.problems]
+
+
+def outcome(text: str) -> Settings | tuple[Problem, ...]:
+    try:
+        return parse(text)
+    except SettingsError as error:
+        return error.problems
 
 
 def test_defaults_hold_where_the_file_says_nothing() -> None:
@@ -145,6 +155,35 @@ def test_text_that_is_no_configuration_is_an_error(text: str) -> None:
     assert problems(text)
 
 
+NAMES = st.sampled_from([*HearthSettings.model_fields, *KeySettings.model_fields, "on", "1", "x.y", "*", "é"])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | NAMES | st.dates(),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(NAMES | st.integers() | st.none(), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@given(section=VALUES, rest=st.dictionaries(NAMES | st.integers() | st.booleans(), VALUES, max_size=2))
+def test_whatever_stands_in_the_file_it_loads_or_is_explained(
+    section: object, rest: dict[object, object]
+) -> None:
+    """No content of the file ends in anything but settings or a list of problems, each with a remedy."""
+    found = outcome(yaml.safe_dump({"hearth": section, **rest}, allow_unicode=True))
+    if not isinstance(found, Settings):
+        assert found
+        assert all(problem.where and problem.message and problem.remedy for problem in found)
+
+
+@pytest.mark.parametrize(
+    "text", ["hearth: &a {recall: *a}\n", "x: &a [*a]\n", "hearth: {rollout: 2024-13-45}\n", "a: !!int b\n"]
+)
+def test_odd_yaml_is_an_error_with_a_place(text: str) -> None:
+    """Loops, impossible dates and wrong tags are reported."""
+    assert "conf.yaml" in "".join(problems(text))
+
+
 def test_empty_file_is_an_empty_configuration() -> None:
     """An empty file parses to the defaults."""
     assert parse("").hearth == Settings().hearth
@@ -173,6 +212,10 @@ def test_secrets_are_never_shown() -> None:
     assert "at least 16 characters" in "".join(short)
     number = problems("hearth:\n  keys:\n    - {name: a, tenant: t, user: u, key: 73577357}\n")
     assert "73577357" not in "".join(number)
+    assert secret not in "".join(problems(f"hearth:\n  keys: [{secret}]\n"))
+    assert secret not in "".join(problems(f"hearth:\n  keys: {secret}\n"))
+    assert secret not in "".join(problems("hearth: {}\n", HEARTH_KEYS=secret))
+    assert secret not in "".join(problems("hearth: {}\n", HEARTH_KEYS=f"[{{{secret}: ["))
 
 
 @pytest.mark.parametrize(
