@@ -195,7 +195,9 @@ async def test_case_44_a_killed_child_is_restarted_with_what_was_flushed(child: 
     await child.upsert(kept)
     await child.flush()
     pid = await pid_of(child)
-    under_way = asyncio.create_task(child.upsert([item("x " * 1000) for _ in range(200)]))
+    under_way = asyncio.create_task(  # noqa: RUF006 (it is awaited below)
+        child.upsert([item("x " * 1000) for _ in range(200)])
+    )
     await asyncio.sleep(0)
     os.kill(pid, signal.SIGKILL)
     with pytest.raises(StoreUnavailable):
