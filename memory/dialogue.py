@@ -139,9 +139,13 @@ def _joined(texts: Iterable[str]) -> str:
 
 
 def _user_of(turns: Sequence[Turn]) -> tuple[str, bool]:
-    """The user's words in one exchange, and whether they are nothing but a carried-over summary."""
-    own = [turn for turn in turns if not carry_over(turn.text)]
-    return _joined(turn.text for turn in own or turns), not own and bool(turns)
+    """The user's words in one exchange, and whether they are nothing but a carried-over summary.
+
+    What stands before a summary was said, and captured, before it (Codex keeps old messages there).
+    """
+    last = max((place for place, turn in enumerate(turns) if carry_over(turn.text)), default=-1)
+    own = turns[last + 1 :]
+    return _joined(turn.text for turn in own) or turns[last].text, not own
 
 
 def _exchanges(turns: Sequence[Turn]) -> list[tuple[list[Turn], list[Turn]]]:
@@ -196,6 +200,7 @@ def read(turns: Sequence[Turn]) -> Dialogue:
     )
 
 
+_WIDE_SPACE = re.compile(r"[^\S\x00-\x7f]")
 _ASCII_SPACE = bytes(code for code in range(128) if chr(code).isspace())
 
 
@@ -203,7 +208,8 @@ def _essence(text: str) -> bytes:
     """Text as digests see it: NFC, no whitespace at all, so that a client may join and trim as it likes."""
     if text.isascii():
         return text.encode().translate(None, _ASCII_SPACE)
-    return "".join(unicodedata.normalize("NFC", text).split()).encode("utf-8", "replace")
+    composed = _WIDE_SPACE.sub("", unicodedata.normalize("NFC", text))
+    return composed.encode("utf-8", "replace").translate(None, _ASCII_SPACE)
 
 
 def _digest(secret: bytes, *parts: str | bytes) -> str:
