@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,9 +18,11 @@ def check(settings: Settings, *, host: str = "127.0.0.1", workers: int = 1) -> l
         *_keys(settings),
         *_keyless(settings, host),
         *_workers(workers),
+        *_folders(settings),
         *_models(settings),
         *_injection_points(settings.litellm),
         *_overwritten(settings),
+        *settings.warnings,
     ]
     return sorted(problems, key=lambda problem: problem.level)
 
@@ -100,6 +103,21 @@ def _workers(workers: int) -> Iterator[Problem]:
             message=f"{workers} gateway workers want the embedded stores, which have one owner",
             remedy="serve with one worker",
         )
+
+
+def _folders(settings: Settings) -> Iterator[Problem]:
+    folders = {"data_dir": settings.hearth.data_dir, "capture.spool_dir": settings.hearth.spool_dir}
+    for name, folder in folders.items():
+        existing = next(
+            (place for place in (folder, *folder.resolve().parents) if os.access(place, os.F_OK)), None
+        )
+        if existing is None or not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+            yield Problem(
+                level="error",
+                where=f"hearth.{name}",
+                message=f"{folder} can't be written: {existing} is no folder that this process may write to",
+                remedy="name a writable folder, or change who owns it",
+            )
 
 
 def _models(settings: Settings) -> Iterator[Problem]:

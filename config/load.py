@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import types
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin
 
@@ -34,13 +34,15 @@ class _Origin:
     source: str
     lines: Mapping[KeyPath, int]
     variables: dict[KeyPath, str] = field(default_factory=dict)
+    root: KeyPath = (SECTION,)
+    """What stands before the paths that it is asked about."""
 
     def where(self, path: KeyPath) -> str:
-        full = (SECTION, *path)
+        full = (*self.root, *path)
         for end in range(len(path), 0, -1):
             if path[:end] in self.variables:
                 return f"{dotted(full)} ({self.variables[path[:end]]})"
-            line = self.lines.get((SECTION, *path[:end]))
+            line = self.lines.get((*self.root, *path[:end]))
             if line is not None:
                 return f"{dotted(full)} ({self.source}:{line})"
         return f"{dotted(full)} ({self.source})"
@@ -81,7 +83,9 @@ def parse_settings(text: str, environ: Mapping[str, str], *, source: str = "conf
         problems += [_explain(detail, origin) for detail in error.errors(include_url=False)]
     if problems:
         raise SettingsError(problems)
-    return Settings(hearth=hearth, litellm=document, source=source)
+    _, unset = _resolve(document, (), environ, _Origin(source=source, lines=lines, root=()))
+    warnings = tuple(replace(problem, level="warning") for problem in unset)
+    return Settings(hearth=hearth, litellm=document, source=source, warnings=warnings)
 
 
 def _misnamed(document: Mapping[str, Any], origin: _Origin) -> Iterator[Problem]:

@@ -1,9 +1,13 @@
-"""The table of all settings for the documentation, made from the settings models themselves."""
+"""The table of all settings for the documentation, made from the settings models themselves.
+
+`python -m hearth.config.reference docs/configure.md` renews it there.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -20,12 +24,20 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("hearth.models.PATTERN", ModelSettings),
     ("hearth.keys[]", KeySettings),
 )
+BEGIN, END = "<!-- generated: settings -->", "<!-- end -->"
 WORDS = {bool: "true, false", int: "whole number", float: "number", str: "text", SecretStr: "text"}
 
 
 def settings_reference() -> str:
     """Markdown: a heading and a table for each section, a row for each setting."""
     return "\n".join(line for title, model in SECTIONS for line in _section(title, model))
+
+
+def renewed(page: str) -> str:
+    """The page with the table between its marks made anew."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{settings_reference()}\n{END}{after}"
 
 
 def _section(title: str, model: type[BaseModel]) -> Iterator[str]:
@@ -84,3 +96,8 @@ def _default(field: FieldInfo) -> str:
     if isinstance(value, tuple):
         return ", ".join(f"`{item}`" for item in value)
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+if __name__ == "__main__":
+    page = Path(sys.argv[1])
+    page.write_text(renewed(page.read_text(encoding="utf-8")), encoding="utf-8")

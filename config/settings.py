@@ -21,6 +21,7 @@ from pydantic import (
     model_validator,
 )
 
+from hearth.config.problems import Problem
 from hearth.config.switches import ModeName
 
 KEY_HASH = re.compile(r"sha256:[0-9a-f]{64}")
@@ -314,3 +315,5 @@ class Settings(BaseModel):
     """All other sections. Values such as `os.environ/NAME` are left for LiteLLM to resolve."""
     source: str = ""
     """The file's name, for messages."""
+    warnings: tuple[Problem, ...] = ()
+    """What was noticed while reading and stops nothing."""

@@ -92,6 +92,30 @@ def test_a_key_for_a_model_that_is_not_there_is_a_warning() -> None:
     assert "gpt" in problem.remedy
 
 
+def test_a_variable_that_litellm_would_miss_is_a_warning() -> None:
+    """`os.environ/NAME` in LiteLLM's sections stays as it is; a name that is not set is told before the call."""
+    parameters = "{model: m, api_key: os.environ/PROVIDER_KEY}"
+    rest = f"model_list:\n  - {{model_name: m, litellm_params: {parameters}}}\n"
+    (problem,) = check(parse(rest=rest))
+    assert problem.level == "warning"
+    assert problem.where == "model_list[0].litellm_params.api_key (conf.yaml:2)"
+    assert "PROVIDER_KEY is not set" in problem.message
+    settings = parse_settings(f"{rest}hearth:\n{KEYS}", {"PROVIDER_KEY": "secret"})
+    assert check(settings) == []
+    assert settings.litellm["model_list"][0]["litellm_params"]["api_key"] == "os.environ/PROVIDER_KEY"
+
+
+def test_a_folder_that_can_not_be_made_is_an_error(tmp_path: Path) -> None:
+    """Memory that has no place to stand is told at the start."""
+    (tmp_path / "file").write_text("")
+    fine = parse(f"  data_dir: {tmp_path}/new/deep\n" + KEYS)
+    assert check(fine) == []
+    bad = parse(f"  data_dir: {tmp_path}/file/deep\n" + KEYS)
+    assert wheres(bad) == [("error", "hearth.data_dir"), ("error", "hearth.capture.spool_dir")]
+    spool = parse(f"  capture: {{spool_dir: {tmp_path}/file}}\n" + KEYS)
+    assert wheres(spool) == [("error", "hearth.capture.spool_dir")]
+
+
 def test_foreign_custom_auth_is_an_error() -> None:
     """Hearth's authentication never silently replaces the operator's."""
     settings = parse(rest=MODELS + "general_settings: {custom_auth: mine.auth}\n")
