@@ -38,8 +38,14 @@ def translated(what: str) -> Iterator[None]:
 
 
 def connect_writer(path: Path, synchronous: Synchronous) -> sqlite3.Connection:
-    """The one connection that writes. Its checkpoints are the writer's own matter, between commits."""
+    """The one connection that writes."""
     connection = _connect(path)
+    configure_writer(connection, synchronous)
+    return connection
+
+
+def configure_writer(connection: sqlite3.Connection, synchronous: Synchronous) -> None:
+    """Set what a writing connection needs. Its checkpoints are the writer's own matter, between commits."""
     for pragma in (
         "journal_mode=WAL",
         f"synchronous={synchronous}",
@@ -50,7 +56,6 @@ def connect_writer(path: Path, synchronous: Synchronous) -> sqlite3.Connection:
         "busy_timeout=50",
     ):
         connection.execute(f"PRAGMA {pragma}")
-    return connection
 
 
 def connect_reader(path: Path) -> sqlite3.Connection:
