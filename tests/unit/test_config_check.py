@@ -93,7 +93,7 @@ def test_a_key_for_a_model_that_is_not_there_is_a_warning() -> None:
 
 
 def test_a_variable_that_litellm_would_miss_is_a_warning() -> None:
-    """`os.environ/NAME` in LiteLLM's sections stays as it is; a name that is not set is told before the call."""
+    """`os.environ/NAME` in LiteLLM's sections stays as it is; a name that is not set is told at the start."""
     parameters = "{model: m, api_key: os.environ/PROVIDER_KEY}"
     rest = f"model_list:\n  - {{model_name: m, litellm_params: {parameters}}}\n"
     (problem,) = check(parse(rest=rest))
