@@ -68,7 +68,8 @@ class ScriptedProvider:
 
     Replies come, in this order, from `reply(…)` (each used once), from `answer` (a function of the request),
     and else from `default`. Requests that a real provider refuses are refused (`strict`), with its own error
-    body; the scripted reply then stays for the next one.
+    body; the scripted reply then stays for the next one. `embed` gives the vectors of embeddings; without it
+    each text has a vector of its own that is unrelated to all others.
     """
 
     def __init__(
@@ -86,13 +87,14 @@ class ScriptedProvider:
         self.port = port
         self.default = default or Reply()
         self.answer: Callable[[Request], Reply | str] | None = None
+        self.embed: side.Embed | None = None
         self.cache = cache
         self.held = Held()
         self._strict, self._clock, self._ids = strict, clock, Ids(seed)
         self._script: deque[tuple[Route | SideRoute | None, Reply]] = deque()
         self._requests: deque[Request] = deque(maxlen=keep)
         self._side: deque[Request] = deque(maxlen=keep)
-        self._received = threading.Condition()
+        self._lock = threading.Condition()
         self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -174,7 +176,8 @@ class ScriptedProvider:
             text = ""
         size = _SPLIT if split_bytes is True else int(split_bytes)
         made = Reply(text=text, tools=calls, split_bytes=size, **fields)
-        self._script.extend([(route, made)] * times)
+        with self._lock:
+            self._script.extend([(route, made)] * times)
         return made
 
     # -- what it was asked --------------------------------------------------------------------------------
@@ -182,12 +185,14 @@ class ScriptedProvider:
     @property
     def requests(self) -> list[Request]:
         """Every request for a model's reply so far, refused ones included, oldest first."""
-        return list(self._requests)
+        with self._lock:
+            return list(self._requests)
 
     @property
     def side(self) -> list[Request]:
         """Every other request so far: embeddings, models, token counts, stored responses."""
-        return list(self._side)
+        with self._lock:
+            return list(self._side)
 
     @property
     def last(self) -> Request:
@@ -196,16 +201,16 @@ class ScriptedProvider:
 
     def wait(self, count: int = 1, *, timeout: float = 5.0) -> list[Request]:
         """Wait until so many requests for a model's reply have come. Raises TimeoutError."""
-        with self._received:
-            if not self._received.wait_for(lambda: len(self._requests) >= count, timeout):
+        with self._lock:
+            if not self._lock.wait_for(lambda: len(self._requests) >= count, timeout):
                 raise TimeoutError(f"{len(self._requests)} requests came, {count} were expected")
         return self.requests
 
     def clear(self) -> None:
         """Forget all requests and scripted replies; stored responses and the prompt cache stay."""
-        self._requests.clear()
-        self._side.clear()
-        self._script.clear()
+        with self._lock:
+            for kept in (self._requests, self._side, self._script):
+                kept.clear()
 
     @staticmethod
     def sign(thinking: str) -> str:
@@ -249,15 +254,16 @@ class ScriptedProvider:
         )
 
     def _record(self, request: Request) -> None:
-        with self._received:
+        with self._lock:
             (self._requests if request.route in _MAIN else self._side).append(request)
-            self._received.notify_all()
+            self._lock.notify_all()
 
     def _scripted(self, request: Request) -> Reply | None:
-        for place, (route, reply) in enumerate(self._script):
-            if route == request.route or (route is None and request.route in _MAIN):
-                del self._script[place]
-                return reply
+        with self._lock:
+            for place, (route, reply) in enumerate(self._script):
+                if route == request.route or (route is None and request.route in _MAIN):
+                    del self._script[place]
+                    return reply
         return None
 
     def _next(self, request: Request) -> Reply:
@@ -313,7 +319,9 @@ class ScriptedProvider:
         reply = self._scripted(call.request) or Reply()
         if reply.status != 200 or reply.error is not None:
             return call.fail(reply)
-        return call.plain(reply, 200, msgspec.json.encode(side.respond(call.request, self.held, self._ids)))
+        return call.plain(
+            reply, 200, msgspec.json.encode(side.respond(call.request, self.held, self._ids, self.embed))
+        )
 
 
 def parse(raw: bytes) -> dict[str, Any]:

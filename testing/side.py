@@ -6,12 +6,15 @@ import base64
 import hashlib
 import math
 import struct
+from collections.abc import Callable
 from typing import Any
 
 from hearth.testing.held import Held
 from hearth.testing.ids import Ids
 from hearth.testing.refusals import Refused
 from hearth.testing.reply import Request
+
+Embed = Callable[[str], list[float]]
 
 MODELS = ("gpt-4o", "gpt-4o-mini", "gpt-5", "claude-sonnet-5", "text-embedding-3-small")
 DIMENSIONS = 256
@@ -23,10 +26,10 @@ def is_stored(short: str) -> bool:
     return short.startswith(("/responses/", "/conversations/"))
 
 
-def respond(request: Request, held: Held, ids: Ids) -> dict[str, Any]:
+def respond(request: Request, held: Held, ids: Ids, embed: Embed | None) -> dict[str, Any]:
     """The reply's body. Raises Refused."""
     if request.route == "embeddings":
-        return embeddings(request.body)
+        return embeddings(request.body, embed)
     if request.route == "count_tokens":
         return {"input_tokens": size(request)}
     if request.route == "models":
@@ -81,7 +84,7 @@ def models(*, anthropic: bool) -> dict[str, Any]:
     return {"data": named, "has_more": False, "first_id": named[0]["id"], "last_id": named[-1]["id"]}
 
 
-def embeddings(body: dict[str, Any]) -> dict[str, Any]:
+def embeddings(body: dict[str, Any], embed: Embed | None) -> dict[str, Any]:
     """One vector for each input, in floats or base64 as asked."""
     given = body.get("input", "")
     texts = given if isinstance(given, list) and given and not isinstance(given[0], int) else [given]
@@ -89,8 +92,10 @@ def embeddings(body: dict[str, Any]) -> dict[str, Any]:
     encoded = body.get("encoding_format") == "base64"
     data = []
     for index, text in enumerate(texts):
-        values = vector(str(text), size)
-        packed: Any = base64.b64encode(struct.pack(f"<{size}f", *values)).decode() if encoded else values
+        values = embed(str(text)) if embed is not None else vector(str(text), size)
+        packed: Any = (
+            base64.b64encode(struct.pack(f"<{len(values)}f", *values)).decode() if encoded else values
+        )
         data.append({"object": "embedding", "index": index, "embedding": packed})
     tokens = sum(-(-len(str(text)) // 4) for text in texts)
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}

@@ -54,6 +54,12 @@ def data(payload: Mapping[str, Any]) -> bytes:
     return b"data: %b\n\n" % msgspec.json.encode(payload)
 
 
+def framed(frame: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bytes]:
+    """Events that differ in their one choice only: the frame, whose `choices` is empty, is encoded once."""
+    start, end = data(frame).split(b'"choices":[]', 1)
+    return lambda choice: b'%b"choices":[%b]%b' % (start, msgspec.json.encode(choice), end)
+
+
 def event(payload: Mapping[str, Any]) -> bytes:
     """A server-sent event named by its payload's type."""
     return b"event: %b\ndata: %b\n\n" % (payload["type"].encode(), msgspec.json.encode(payload))

@@ -7,7 +7,18 @@ from typing import Any
 import msgspec
 
 from hearth.testing.refusals import describe
-from hearth.testing.wire import DONE, FINGERPRINT, Script, Turn, arguments, data, halves, now, openai_usage
+from hearth.testing.wire import (
+    DONE,
+    FINGERPRINT,
+    Script,
+    Turn,
+    arguments,
+    data,
+    framed,
+    halves,
+    now,
+    openai_usage,
+)
 
 
 def body(turn: Turn) -> bytes:
@@ -75,7 +86,7 @@ def script(turn: Turn) -> Script:
     }
     if wanted:
         chunk["usage"] = None
-    events = [data({**chunk, "choices": [choice]}) for choice in _deltas(turn)]
+    events = list(map(framed(chunk), _deltas(turn)))
     if wanted if turn.reply.usage_chunk is None else turn.reply.usage_chunk:
         events.append(data({**chunk, "usage": openai_usage(turn.usage)}))
     events.append(DONE)

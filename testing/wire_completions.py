@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from hearth.testing.refusals import describe
-from hearth.testing.wire import DONE, FINGERPRINT, Script, Turn, data, now, openai_usage
+from hearth.testing.wire import DONE, FINGERPRINT, Script, Turn, data, framed, now, openai_usage
 
 
 def _count(turn: Turn) -> int:
@@ -51,7 +51,7 @@ def script(turn: Turn) -> Script:
             lane[-1]["finish_reason"] = finish
         else:
             lane.append(_choice(index, "", finish))
-        events += [data({**frame, "choices": [choice]}) for choice in lane]
+        events += map(framed(frame), lane)
     if wanted if turn.reply.usage_chunk is None else turn.reply.usage_chunk:
         events.append(data({**frame, "usage": openai_usage(turn.usage)}))
     return Script([*events, DONE], lambda _: [data(describe("openai", "server", "")[1])])

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
+import re
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -194,6 +197,21 @@ async def test_async_sdks(up: ScriptedProvider) -> None:
     assert streamed_text(chunks) == text == "Hello Ana"
 
 
+def test_vectors_can_be_scripted(up: ScriptedProvider, gpt: openai.OpenAI) -> None:
+    """`embed` decides about the vectors, in either encoding."""
+    up.embed = lambda text: [float(len(text)), 0.5]
+    for encoding in ("float", "base64"):
+        reply = gpt.embeddings.create(model="e", input=["abc"], encoding_format=encoding)
+        assert gpt_vector(reply.data[0].embedding) == [3.0, 0.5]
+
+
+def gpt_vector(embedding: Any) -> list[float]:
+    """An embedding as the SDK gives it: numbers, or base64 where that was asked for by name."""
+    if isinstance(embedding, str):
+        return list(struct.unpack("<2f", base64.b64decode(embedding)))
+    return list(embedding)
+
+
 # -- scripting
 
 
@@ -206,6 +224,23 @@ def test_replies_come_in_order_and_then_from_the_function(up: ScriptedProvider, 
         gpt.chat.completions.create(model=GPT, messages=HELLO).choices[0].message.content for _ in range(2)
     ]
     assert texts == ["first", "you said hello"]
+
+
+async def test_replies_can_be_scripted_while_requests_are_in_flight(up: ScriptedProvider) -> None:
+    """Each of many concurrent requests gets one scripted reply or the default, and all are recorded."""
+    limits = httpx.Limits(max_connections=8)
+    async with httpx.AsyncClient(base_url=up.openai_url, verify=False, limits=limits) as client:
+
+        async def ask() -> str:
+            up.reply("scripted")
+            response = await client.post("/chat/completions", json=chat_body())
+            return str(response.json()["choices"][0]["message"]["content"])
+
+        texts = await asyncio.gather(*(ask() for _ in range(50)))
+    assert texts == ["scripted"] * 50
+    assert len(up.requests) == 50
+    up.clear()
+    assert (up.requests, up.side) == ([], [])
 
 
 def test_a_failing_answer_function_is_a_500(up: ScriptedProvider) -> None:
@@ -342,8 +377,11 @@ def test_shaping_never_changes_the_bytes(path: str, shaping: dict[str, Any]) -> 
     for script in ({}, shaping):
         with ScriptedProvider() as up:
             up.reply("\N{COCKTAIL GLASS}", **script)
-            streams.append(raw(up, path, body).content.split(b"created")[-1][20:])
-    assert streams[0] == streams[1] != b""
+            streams.append(
+                re.sub(rb'"(created|created_at|completed_at)":\d+', b"", raw(up, path, body).content)
+            )
+    assert streams[0] == streams[1]
+    assert streams[0].count(b"data: ") > 3
 
 
 def test_a_split_stream_is_cut_inside_characters(up: ScriptedProvider) -> None:
