@@ -9,6 +9,8 @@ import hmac
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,6 +20,7 @@ _TAIL_BYTES = 40
 """User texts are taken from the end until they hold so many: "yes" alone names no session."""
 _TAIL_TEXTS = 4
 _LONG_SUMMARY_TOKENS = 2000
+_CANNED_CHARS = 200
 _CANNED = re.compile(r"Ok[,.!]")
 """How aider makes the assistant answer messages that only carry files."""
 
@@ -115,58 +118,76 @@ def carry_over(text: str, *, known_session: bool = False) -> bool:
     return estimated_tokens(text) > _LONG_SUMMARY_TOKENS
 
 
-def _spoken(turn: Turn) -> bool:
-    return turn.role == "user" and not turn.scaffolding and bool(turn.text)
+def _canned(turn: Turn, before: Turn | None) -> bool:
+    """Whether an assistant's turn is a client's own answer to a message of scaffolding."""
+    if before is None or before.role != "user" or not before.scaffolding or turn.tools:
+        return False
+    return len(turn.text) < _CANNED_CHARS and _CANNED.match(turn.text) is not None
 
 
-def _real(turns: Iterable[Turn]) -> list[Turn]:
-    """The turns that make exchanges, without canned answers to scaffolding and a prefill at the end."""
+def _real(turns: Sequence[Turn]) -> list[Turn]:
+    """The turns that make exchanges, without canned answers and without a prefill at the end."""
     kept: list[Turn] = []
-    after_scaffolding = False
+    before: Turn | None = None
     for turn in turns:
-        canned = after_scaffolding and turn.role == "assistant" and not turn.tools
-        canned = canned and len(turn.text) < 200 and _CANNED.match(turn.text) is not None
-        if _spoken(turn) or (turn.role == "assistant" and not canned) or turn.role == "tool":
+        own = not (turn.scaffolding if turn.role == "user" else _canned(turn, before))
+        if turn.role != "system" and own:
             kept.append(turn)
-        after_scaffolding = turn.role == "user" and turn.scaffolding
+        before = turn
     while kept and kept[-1].role == "assistant" and not kept[-1].tools:
         kept.pop()
     return kept
+
+
+class _Exchange(NamedTuple):
+    users: list[Turn]
+    rest: list[Turn]
+    """Replies and tool results after them."""
+
+
+def _exchanges(turns: Sequence[Turn]) -> list[_Exchange]:
+    """Split the turns; a user turn after anything else opens a new exchange, one without words too."""
+    found: list[_Exchange] = []
+    for turn in turns:
+        if turn.role == "user":
+            if not found or found[-1].rest:
+                found.append(_Exchange([], []))
+            found[-1].users.append(turn)
+        elif found:
+            found[-1].rest.append(turn)
+    return found
+
+
+class _Said(NamedTuple):
+    text: str
+    place: int
+    carried: bool
+    """Nothing but a carried-over summary."""
+
+
+def _said(users: Sequence[Turn]) -> _Said:
+    """The user's words in one exchange.
+
+    What stands before a summary was said, and captured, before it (Codex keeps old messages there).
+    """
+    last = max((place for place, turn in enumerate(users) if carry_over(turn.text)), default=-1)
+    own = [turn for turn in users[last + 1 :] if turn.text]
+    if not own and last >= 0:
+        return _Said(users[last].text, users[last].index, True)
+    return _Said(_joined(turn.text for turn in own), own[-1].index if own else -1, False)
 
 
 def _joined(texts: Iterable[str]) -> str:
     return "\n".join(filter(None, texts))
 
 
-def _user_of(turns: Sequence[Turn]) -> tuple[str, bool]:
-    """The user's words in one exchange, and whether they are nothing but a carried-over summary.
-
-    What stands before a summary was said, and captured, before it (Codex keeps old messages there).
-    """
-    last = max((place for place, turn in enumerate(turns) if carry_over(turn.text)), default=-1)
-    own = turns[last + 1 :]
-    return _joined(turn.text for turn in own) or turns[last].text, not own
-
-
-def _exchanges(turns: Sequence[Turn]) -> list[tuple[list[Turn], list[Turn]]]:
-    """Split into (user turns, what followed them); a user turn after anything else opens a new exchange."""
-    groups: list[tuple[list[Turn], list[Turn]]] = []
-    for turn in turns:
-        if turn.role == "user":
-            if not groups or groups[-1][1]:
-                groups.append(([], []))
-            groups[-1][0].append(turn)
-        elif groups:
-            groups[-1][1].append(turn)
-    return groups
-
-
-def _pair(users: Sequence[Turn], rest: Sequence[Turn]) -> Pair:
-    replies = [turn for turn in rest if turn.role == "assistant"]
+def _pair(exchange: _Exchange) -> Pair:
+    said = _said(exchange.users)
+    replies = [turn for turn in exchange.rest if turn.role == "assistant"]
     return Pair(
-        user=_user_of(users)[0],
+        user=said.text,
         reply=_joined(turn.text for turn in replies),
-        index=users[-1].index,
+        index=said.place,
         tools=any(turn.tools for turn in replies),
     )
 
@@ -175,29 +196,29 @@ def read(turns: Sequence[Turn]) -> Dialogue:
     """Read a transcript: the exchange at its end and the history before it.
 
     Consecutive user messages are one exchange, so is a tool loop. A prefilled assistant message at the very
-    end, system texts and scaffolding are no part of any. Without user content the result's text is empty.
+    end, system texts and scaffolding are no part of any. Without user content the result's text is empty; a
+    past exchange without words (an image alone) is left out of the history, as it was left out of the log.
     """
-    groups = _exchanges(_real(turns))
-    if not groups:
-        return Dialogue(present=tuple(turn.text for turn in turns if turn.text))
-    *past, (users, rest) = groups
-    history = tuple(_pair(*group) for group in past)
-    text, carried = _user_of(users)
-    last = history[-1] if history else None
-    new = {turn.index for turn in users}
+    exchanges = _exchanges(_real(turns))
+    now = exchanges.pop() if exchanges else _Exchange([], [turn for turn in turns if turn.role == "tool"])
+    said = _said(now.users)
+    history = tuple(pair for pair in map(_pair, exchanges) if pair.user)
+    last = history[-1] if history else Pair(user="")
     return Dialogue(
-        user_text=text,
-        user_index=users[-1].index,
-        first_step=not rest,
-        carry_over=carried,
-        reply_so_far=_pair(users, rest).reply,
+        user_text=said.text,
+        user_index=said.place,
+        first_step=not now.rest,
+        carry_over=said.carried,
+        reply_so_far=_pair(now).reply,
         history=history,
-        before=(last.reply or last.user) if last else "",
-        last_had_tools=last.tools if last else False,
-        present=tuple(
-            turn.text for turn in turns if turn.text and (turn.role != "user" or turn.index not in new)
-        ),
+        before=last.reply or last.user,
+        last_had_tools=last.tools,
+        present=_present(turns, {turn.index for turn in now.users}),
     )
+
+
+def _present(turns: Sequence[Turn], new: AbstractSet[int]) -> tuple[str, ...]:
+    return tuple(turn.text for turn in turns if turn.text and (turn.role != "user" or turn.index not in new))
 
 
 _WIDE_SPACE = re.compile(r"[^\S\x00-\x7f]")

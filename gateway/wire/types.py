@@ -58,6 +58,7 @@ class WireReply(msgspec.Struct, frozen=True, kw_only=True):
     alternatives: tuple[str, ...] = ()
     """Visible texts of the other choices, in order."""
     tools: tuple[ToolUse, ...] = ()
+    """Calls that wait for the client, with raw arguments: whoever captures drops those by default."""
     response_id: str = ""
     model: str = ""
     usage: Usage | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 
 from hearth.memory.recall.block import detach
 
@@ -25,11 +24,6 @@ def well_formed(text: str) -> str:
         if "\x00" not in text:
             return text
     return _LONE.sub("\ufffd", text)
-
-
-def canonical(text: str) -> str:
-    """Text for comparison: NFC, every run of whitespace one space, none at the ends."""
-    return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 _DROPPED_TAGS = (

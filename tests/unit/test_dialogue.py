@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearth.gateway.wire import WIRES
@@ -19,6 +19,8 @@ from hearth.memory.dialogue import (
     tails,
 )
 from hearth.memory.types import Tails, ToolUse, Turn
+
+quick = settings(deadline=None, max_examples=50)
 
 SECRET = b"s" * 32
 CALL = (ToolUse(name="ls"),)
@@ -306,6 +308,7 @@ REWRITES = {
 
 
 @pytest.mark.parametrize("name", REWRITES)
+@quick
 @given(said=exchanges)
 def test_rewritten_replies_have_the_same_tail(name: str, said: list[tuple[str, str]]) -> None:
     """However a client keeps a reply in its history, the tail is the one that the reply left."""
@@ -313,6 +316,7 @@ def test_rewritten_replies_have_the_same_tail(name: str, said: list[tuple[str, s
     assert tails(plain.looked_up, SECRET) == tails(rewritten.looked_up, SECRET)
 
 
+@quick
 @given(said=exchanges, empty=st.sampled_from(["", None, [], [{"type": "text", "text": ""}]]))
 def test_reserialised_tool_calls_have_the_same_tail(said: list[tuple[str, str]], empty: object) -> None:
     """Null and empty content are the same, and a call's JSON plays no part."""
@@ -335,6 +339,7 @@ def test_reserialised_tool_calls_have_the_same_tail(said: list[tuple[str, str]],
     assert one.last_had_tools
 
 
+@quick
 @given(st.text(max_size=60))
 def test_any_text_has_digests(text: str) -> None:
     """Lone surrogates and control characters are digested like any text."""

@@ -3,10 +3,12 @@
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearth.memory.extract.secrets import mask_secrets
+
+quick = settings(deadline=None, max_examples=50)
 
 _HEX = "3f9a1c7be2d84056"
 _ALNUM = "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1bC2dE3f"
@@ -162,6 +164,7 @@ def test_masking_twice_is_masking_once(text: str) -> None:
     assert mask_secrets(mask_secrets(text)) == mask_secrets(text)
 
 
+@quick
 @given(st.text(max_size=400))
 def test_any_text_is_taken(text: str) -> None:
     """Whatever the text, masking ends and is idempotent."""

@@ -4,12 +4,14 @@ import json
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearth.gateway.wire import WIRES
 from hearth.gateway.wire.types import WireReply
 from hearth.memory.types import Usage
+
+quick = settings(deadline=None, max_examples=50)
 
 
 def data(*values: object, done: bool = True) -> bytes:
@@ -370,6 +372,7 @@ def test_case_23_surrogates() -> None:
 
 
 @pytest.mark.parametrize("route", WIRES)
+@quick
 @given(raw=st.binary(max_size=200), stream=st.booleans(), status=st.sampled_from([200, 400]))
 def test_any_bytes_are_read(route: str, raw: bytes, stream: bool, status: int) -> None:
     """No reply makes a reader raise."""
@@ -402,6 +405,7 @@ _JSON = st.recursive(
 
 
 @pytest.mark.parametrize("route", WIRES)
+@quick
 @given(value=st.dictionaries(_KEYS, _JSON, max_size=5))
 def test_any_json_is_read(route: str, value: dict[str, object]) -> None:
     """Fields of the wrong kind are as good as absent, in a body and in a stream."""

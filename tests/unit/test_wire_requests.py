@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearth.gateway.wire import WIRES, route_of
@@ -13,6 +13,8 @@ from hearth.gateway.wire.types import Body, WireRequest
 from hearth.memory.dialogue import read
 from hearth.memory.recall.block import wrap
 from hearth.memory.types import ToolUse
+
+quick = settings(deadline=None, max_examples=50)
 
 RAG = "### Task:\nRespond to the user query using the provided context"
 BLOCK = wrap("# Facts\n2024-05-07 Tue\n- lives in Oslo")
@@ -327,6 +329,8 @@ def test_case_23_lone_surrogates_in_a_request() -> None:
     )
     request = WIRES["chat"].read_request(body)
     assert (request.turns[0].text, request.body_user) == ("x \U0001f680 \ufffd", "a\ufffd")
+    nul = WIRES["chat"].read_request({"messages": [{"role": "user", "content": "a\x00b"}]})
+    assert nul.turns[0].text == "a\ufffdb"
     assert body["messages"][0]["content"].endswith("\ud83d")
     placed = WIRES["chat"].place(body, {0: BLOCK})
     assert placed["messages"][0]["content"].startswith("x \U0001f680 \ud83d")
@@ -354,6 +358,7 @@ _PLACES = st.sets(st.integers(-2, 8))
 @pytest.mark.parametrize(
     ("route", "key"), [("chat", "messages"), ("messages", "messages"), ("responses", "input")]
 )
+@quick
 @given(messages=st.lists(_MESSAGE, max_size=6), places=_PLACES)
 def test_strip_undoes_place(route: str, key: str, messages: list[dict[str, Any]], places: set[int]) -> None:
     """Whatever the body and wherever the blocks, stripping gives the client's body back."""
@@ -363,6 +368,7 @@ def test_strip_undoes_place(route: str, key: str, messages: list[dict[str, Any]]
     assert wire.strip(placed) == before == body
 
 
+@quick
 @given(prompt=_TEXT, route=st.sampled_from(["responses", "completions"]))
 def test_strip_undoes_place_on_a_string(prompt: str, route: str) -> None:
     """The same for a string input and a string prompt."""
@@ -385,6 +391,7 @@ _JSON = st.recursive(
 
 
 @pytest.mark.parametrize("route", WIRES)
+@quick
 @given(body=st.dictionaries(_KEYS, _JSON, max_size=6))
 def test_any_body_is_read(route: str, body: Body) -> None:
     """No request makes a reader raise, and a block can be placed and stripped all the same."""

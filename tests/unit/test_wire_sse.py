@@ -3,11 +3,13 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearth.gateway.wire import WIRES
 from hearth.gateway.wire.sse import Event, Gate, events
+
+quick = settings(deadline=None, max_examples=50)
 
 CHAT = (
     b'data: {"choices": [{"delta": {"content": "a \\"data: [DONE]\\" in \\n the text"}}]}\n\n'
@@ -59,6 +61,7 @@ def test_what_the_end_cuts_off_is_marked() -> None:
     assert list(events(b"data: 1\n\ndata: {")) == [Event("", b"1", True), Event("", b"{", False)]
 
 
+@quick
 @given(st.binary(max_size=300))
 def test_any_bytes_are_events_or_nothing(raw: bytes) -> None:
     """Reading never raises."""
@@ -77,6 +80,7 @@ def test_the_terminal_event_is_found_where_it_starts(route: str, body: bytes, en
 
 
 @pytest.mark.parametrize(("route", "body", "end"), STREAMS)
+@quick
 @given(cuts=st.lists(st.integers(1, 60), min_size=1, max_size=8))
 def test_case_29_the_gate_holds_the_end_however_it_is_cut(
     route: str, body: bytes, end: bytes, cuts: list[int]
