@@ -68,7 +68,7 @@ class PageDecider:
             return []
         last = max(steps, key=lambda step: (step.occurred_at, step.seq))
         state = await self._consumers.exchange_state(last)
-        return await self._decide(state, last, upto=event.seq, over=True)
+        return [] if state.page else await self._decide(state, last, upto=event.seq, over=True)
 
     async def _decide(
         self,

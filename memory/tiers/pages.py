@@ -35,6 +35,9 @@ def decide_pages(
     page = assemble(steps, over=over or state.page is not None)
     if page is None:
         return []
+    if over and state.page is not None and _same_text(state.page, page):
+        # It counts as open since it got another step: close it again, wherever its branch is by now.
+        return [PageClosed(page=state.page)]
     parent = parent_of(steps)
     moves: list[PageMoved] = []
     if tree is None:
@@ -43,7 +46,7 @@ def decide_pages(
         at = max(step.occurred_at for step in steps if not is_dead(step_of(step)))
         page_state, moves = follow(tree, page.id, parent, at=at)
         page = msgspec.structs.replace(page, previous=nearest_page(tree, parent), state=page_state)
-    return [*_change(state.page, page, over=over), *moves]
+    return [*([] if page == state.page else [PageClosed(page=page)]), *moves]
 
 
 def needs_tree(state: ExchangeState, parent_state: str | None) -> bool:
@@ -129,9 +132,8 @@ def _steps(state: ExchangeState, upto: int) -> list[Event]:
     return sorted(seen, key=lambda event: (event.occurred_at, event.seq))
 
 
-def _change(before: Page | None, after: Page, *, over: bool) -> list[Payload]:
-    # An exchange that got another step counts as open until it is closed again, even with an equal page.
-    return [] if before == after and not over else [PageClosed(page=after)]
+def _same_text(before: Page, after: Page) -> bool:
+    return msgspec.structs.replace(after, state=before.state, previous=before.previous) == before
 
 
 def _kept(live: Sequence[Event], *, over: bool) -> list[Event]:
