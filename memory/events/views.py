@@ -6,7 +6,6 @@ log again gives the same rows, for everything that was not redacted meanwhile.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import unicodedata
 from collections.abc import Callable, Sequence
@@ -130,10 +129,12 @@ def _fold_step(db: sqlite3.Connection, user: int, event: Event, payload: StepCap
         (at - _TAIL_LIFE,),
     )
     if step.block is not None:
-        records = dict.fromkeys((*step.injected, *step.block.items))
-        db.executemany(
-            "INSERT OR IGNORE INTO injections VALUES (?, ?, ?)", [(user, r, event.seq) for r in records]
-        )
+        records = _json({*step.injected, *step.block.items})
+        db.execute("INSERT INTO injections VALUES (?, ?, ?)", (user, event.seq, records))
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value, order="sorted").decode()
 
 
 def _dead(step: Step) -> bool:
@@ -231,7 +232,7 @@ def _fold_memory(
     m = payload.memory
     place = (m.scope.agent, m.scope.session)
     times = (micros(m.created_at), micros(m.occurred_at), _optional(m.expires_at), _optional(m.valid_to))
-    matched = (fold_text(m.text), json.dumps(m.tags), msgspec.json.encode(m.metadata).decode())
+    matched = (fold_text(m.text), _json(m.tags), _json(m.metadata))
     db.execute(
         "INSERT OR REPLACE INTO memories VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (user, m.id, event.seq, m.type, *place, *times, m.successor, *matched),
@@ -259,7 +260,10 @@ def _forget(db: sqlite3.Connection, user: int, event: Event, record: str) -> Non
         (user, record, event.seq),
     ).fetchall()
     redact(db, user, [seq for (seq,) in rows])
-    shown = db.execute("SELECT seq FROM injections WHERE user = ? AND record = ?", (user, record)).fetchall()
+    # a quoted id can't be found inside another one: JSON would have escaped its quotes
+    shown = db.execute(
+        "SELECT seq FROM injections WHERE user = ? AND instr(records, ?) > 0", (user, _json(record))
+    ).fetchall()
     for (seq,) in shown:
         _strip_block(db, user, seq)
 

@@ -44,7 +44,6 @@ CREATE TABLE sessions (
     last INTEGER NOT NULL,
     PRIMARY KEY (user, id)
 ) WITHOUT ROWID;
-CREATE INDEX sessions_by_time ON sessions (user, last, id);
 CREATE TABLE pages (
     user INTEGER NOT NULL,
     id TEXT NOT NULL,
@@ -54,7 +53,7 @@ CREATE TABLE pages (
     PRIMARY KEY (user, id)
 ) WITHOUT ROWID;
 CREATE INDEX pages_active ON pages (user, occurred) WHERE state = 'active';
-CREATE TABLE injections (user INTEGER, record TEXT, seq INTEGER, PRIMARY KEY (user, record, seq)) WITHOUT ROWID;
+CREATE TABLE injections (user INTEGER, seq INTEGER, records TEXT NOT NULL, PRIMARY KEY (user, seq)) WITHOUT ROWID;
 CREATE TABLE memories (
     user INTEGER NOT NULL,
     id TEXT NOT NULL,
