@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from hearth.gateway.call import CALL, Call, response_headers
 from hearth.gateway.flow import Flow
+from hearth.gateway.runtime import Gateway
 from hearth.gateway.wire import WIRES, route_of
 from hearth.gateway.wire.types import Wire
 
@@ -21,15 +22,15 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 AsgiApp: TypeAlias = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
 
 REFUSALS = (b"context_length", b"context length", b"content_filter", b"content_policy", b"prompt is too long")
-"""Marks of a provider's refusal that a block may have caused; looked for in a 400 or 413 body."""
+"""Marks of a provider's refusal that a block may have caused, in the body of a 400 or 413."""
 
 
 class Edge:
-    """Wraps the composed app. Calls on the four text routes are remembered, everything else passes through."""
+    """Wraps the composed app. The four text routes are remembered, everything else passes through."""
 
-    def __init__(self, app: AsgiApp, flow: Flow) -> None:
+    def __init__(self, app: AsgiApp, running: Callable[[], Gateway]) -> None:
         self._app = app
-        self._flow = flow
+        self._running = running
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
@@ -46,7 +47,7 @@ class Edge:
 
     async def _serve(self, scope: AsgiScope, receive: Receive, send: Send, call: Call, wire: Wire) -> None:
         tee = _RequestTee(receive, call)
-        reply = _ReplyTee(call, wire, self._flow, send)
+        reply = _ReplyTee(call, wire, self._running().flow, send)
         CALL.set(call)
         try:
             await self._app(dict(scope), tee.receive, reply.send)
@@ -178,5 +179,7 @@ class _ReplyTee:
 
 
 def _add_headers(message: Message, call: Call) -> None:
-    extra = [(name.encode(), value.encode("latin-1", "replace")) for name, value in response_headers(call).items()]
+    extra = [
+        (name.encode(), value.encode("latin-1", "replace")) for name, value in response_headers(call).items()
+    ]
     message["headers"] = [*message.get("headers", []), *extra]

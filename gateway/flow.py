@@ -1,4 +1,4 @@
-"""What happens to one model call before it is forwarded and after its reply: the gateway's use of the engine."""
+"""What happens to a model call before it is forwarded and after its reply: the gateway's use of the engine."""
 
 from __future__ import annotations
 
@@ -232,7 +232,9 @@ class Flow:
 
     # -- after -----------------------------------------------------------------------------------------
 
-    async def _after(self, call: Call, opened: Opened, draft: Draft, reply: WireReply, *, ended: bool) -> None:
+    async def _after(
+        self, call: Call, opened: Opened, draft: Draft, reply: WireReply, *, ended: bool
+    ) -> None:
         if reply.unparsed:
             logger.warning("%d events of a reply could not be read", reply.unparsed)
             metrics.FAILURES.labels("reply.unparsed").inc(reply.unparsed)
@@ -309,4 +311,3 @@ def _fits(request: WireRequest, blocks: dict[int, str], window: int) -> bool:
     prompt = sum(len(turn.text.encode()) for turn in request.turns) / 4 * 1.1
     block = sum(len(text.encode()) for text in blocks.values()) / 3
     return prompt + request.max_output + block <= window
-

@@ -16,7 +16,7 @@ from hearth.config.switches import Switches
 from hearth.gateway.auth import key_of
 from hearth.gateway.call import CALL, Call, HeaderPairs, response_headers
 from hearth.gateway.clients import recognise
-from hearth.gateway.identity import Identity, IdentityError, Off, resolve
+from hearth.gateway.identity import MEMORY_HEADER, Identity, IdentityError, Off, resolve
 from hearth.gateway.runtime import RUNTIME, Gateway
 from hearth.gateway.wire import WIRES
 from hearth.gateway.wire.types import Body, Route, WireReply, WireRequest
@@ -118,6 +118,9 @@ class HearthPlugin(CustomLogger):
         if gateway is None:
             call.off("not started")
             return data
+        if route == "completions" and not any(name.lower() == MEMORY_HEADER for name, _ in call.headers):
+            call.off("not asked for")
+            return data
         request = WIRES[route].read_request(data)
         call.request = request
         identity = _identity(gateway, call.headers, request, auth)
@@ -153,7 +156,9 @@ class HearthPlugin(CustomLogger):
             logger.exception("a log event could not be used")
             metrics.FAILURES.labels("log_event").inc()
 
-    async def _capture_stock(self, call: Call, kwargs: dict[str, Any], response: Any, *, failed: bool) -> None:
+    async def _capture_stock(
+        self, call: Call, kwargs: dict[str, Any], response: Any, *, failed: bool
+    ) -> None:
         gateway = await RUNTIME.gateway()
         if gateway is None or call.captured:
             return
@@ -186,7 +191,7 @@ def _identity(gateway: Gateway, headers: HeaderPairs, request: WireRequest, auth
     key = key_of(auth)
     if isinstance(key, Off):
         return key
-    hints = recognise(headers, request)
+    hints = recognise(headers, request, gateway.settings.hearth.clients)
     switches: Switches = gateway.switchboard.current()
     return resolve(key, headers, request, hints, switches)
 
@@ -229,7 +234,13 @@ def _strip_logged(kwargs: dict[str, Any], route: Route) -> None:
     field, wire = PROMPT_FIELDS[route], WIRES[route]
     logged = kwargs.get("standard_logging_object") or {}
     extra = (kwargs.get("additional_args") or {}).get("complete_input_dict")
-    for holder, name in ((kwargs, "messages"), (kwargs, "input"), (kwargs, field), (logged, "messages"), (extra, field)):
+    for holder, name in (
+        (kwargs, "messages"),
+        (kwargs, "input"),
+        (kwargs, field),
+        (logged, "messages"),
+        (extra, field),
+    ):
         if isinstance(holder, dict) and isinstance(holder.get(name), (list, str)):
             holder[name] = wire.strip({field: holder[name]})[field]
 

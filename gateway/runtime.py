@@ -1,4 +1,4 @@
-"""The running gateway of this process: one place for state that LiteLLM's plugin file must not hold itself."""
+"""The running gateway of this process, held where LiteLLM can't execute it twice."""
 
 from __future__ import annotations
 
@@ -31,6 +31,12 @@ class Runtime:
     def install(self, gateway: Gateway | None) -> None:
         """Set the gateway (`hearth serve`), or forget it at shutdown."""
         self._gateway = gateway
+
+    def running(self) -> Gateway:
+        """The installed gateway. Raises RuntimeError before start and after shutdown."""
+        if self._gateway is None:
+            raise RuntimeError("the gateway is not running")
+        return self._gateway
 
     def start_with(self, starter: Callable[[], Awaitable[Gateway]]) -> None:
         """How to start the gateway where nobody has installed one."""

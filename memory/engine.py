@@ -31,7 +31,15 @@ from hearth.memory.events.kinds import (
 )
 from hearth.memory.extract.secrets import mask_secrets
 from hearth.memory.imports import imported_steps
-from hearth.memory.ports import Clock, EventLog, LongTerm, MemoryFilter, SearchRequest, ShortTerm, TokenCounter
+from hearth.memory.ports import (
+    Clock,
+    EventLog,
+    LongTerm,
+    MemoryFilter,
+    SearchRequest,
+    ShortTerm,
+    TokenCounter,
+)
 from hearth.memory.recall.pipeline import recall_block
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.query import search_request
@@ -155,7 +163,9 @@ class Engine:
 
     async def view(self, scope: Scope) -> ShortTermView:
         """The user's short-term memory; an empty view, logged and counted, where the store is down."""
-        return await self._guard("short_term", self.short_term.latest(scope, limit=LATEST_PAGES), ShortTermView())
+        return await self._guard(
+            "short_term", self.short_term.latest(scope, limit=LATEST_PAGES), ShortTermView()
+        )
 
     async def recall(
         self,
@@ -175,11 +185,17 @@ class Engine:
         started = time.perf_counter()
         generation = generation or await self.log.generation(scope.tenant, scope.user)
         limit = deadline or self.policy.deadline_seconds
-        request = search_request(query, owners=(scope.owner,), deadline=limit)
+        request = search_request(query, owners=(scope.owner,), deadline=limit, policy=self.policy)
         missing: list[str] = []
         view, found = await asyncio.gather(
-            self._given(view) if view else self._guard(
-                "short_term", self.short_term.latest(scope, limit=LATEST_PAGES), ShortTermView(), limit, missing
+            self._given(view)
+            if view
+            else self._guard(
+                "short_term",
+                self.short_term.latest(scope, limit=LATEST_PAGES),
+                ShortTermView(),
+                limit,
+                missing,
             ),
             self._guard("long_term", self.long_term.search(request), SearchResult(), limit, missing),
         )
@@ -233,7 +249,9 @@ class Engine:
 
         `page_reply` is the visible assistant text of the whole exchange, this step's included. Never raises.
         """
-        event = self._event(opened.scope, StepCaptured(step=step), opened.generation, id=event_id, parent=opened.parent)
+        event = self._event(
+            opened.scope, StepCaptured(step=step), opened.generation, id=event_id, parent=opened.parent
+        )
         event = msgspec.structs.replace(event, occurred_at=step.started_at)
         metrics.CAPTURES.labels(step.outcome).inc()
         page = _short_term_page(opened, step, page_reply)
@@ -378,11 +396,13 @@ class Engine:
         found = await self.long_term.search(request)
         generation = await self.log.generation(scope.tenant, scope.user)
         now = self.clock.now()
-        live = [c for c in found.candidates if c.record.generation == generation and matches(c.record, where, now)]
+        live = [
+            c for c in found.candidates if c.record.generation == generation and matches(c.record, where, now)
+        ]
         return sorted(live, key=_search_rank, reverse=True)[:limit]
 
     async def forget(self, scope: Scope, memory_id: str) -> Forgotten:
-        """Remove one memory everywhere. Raises NotFound, LogUnavailable; a store that is down is `pending`."""
+        """Remove a memory everywhere. Raises NotFound, LogUnavailable; a store that is down is pending."""
         memory = await self.memory(scope.tenant, scope.user, memory_id)
         await self._append(self._event(memory.scope, MemoryForgotten(memory=memory_id), memory.generation))
         return await self._removed(("long_term", self.long_term.delete(memory.scope.owner, [memory_id])))
@@ -407,7 +427,8 @@ class Engine:
         await self._append(self._event(scope, UserErased(generation=generation), generation))
         self.traces.drop(tenant, user)
         return await self._removed(
-            ("long_term", self.long_term.clear(tenant, user)), ("short_term", self.short_term.clear(tenant, user))
+            ("long_term", self.long_term.clear(tenant, user)),
+            ("short_term", self.short_term.clear(tenant, user)),
         )
 
     async def import_turns(self, scope: Scope, turns: Sequence[ImportedTurn]) -> tuple[int, int]:
@@ -460,7 +481,7 @@ class Engine:
     # -- inside ----------------------------------------------------------------------------------------
 
     async def _next_in_session(self, scope: Scope, user_text: str) -> Opened:
-        """Open an exchange after the latest one of `scope.session`, or in a new session where none is named."""
+        """Open an exchange after the latest one of `scope.session`, or in a new session if none is named."""
         session = scope.session or uuid4().hex
         latest = await self.log.exchanges(scope.tenant, scope.user, session=session, after=None, limit=1)
         parent = latest[0].id if latest else None
@@ -477,7 +498,13 @@ class Engine:
         self.worker.notify()
 
     def _event(
-        self, scope: Scope, payload: Payload, generation: int, *, id: str | None = None, parent: str | None = None
+        self,
+        scope: Scope,
+        payload: Payload,
+        generation: int,
+        *,
+        id: str | None = None,
+        parent: str | None = None,
     ) -> Event:
         return Event(
             id=id or uuid4().hex,
@@ -496,7 +523,12 @@ class Engine:
         return value
 
     async def _guard(
-        self, part: str, work: Awaitable[T], fallback: T, limit: float = 0.150, missing: list[str] | None = None
+        self,
+        part: str,
+        work: Awaitable[T],
+        fallback: T,
+        limit: float = 0.150,
+        missing: list[str] | None = None,
     ) -> T:
         """The request path's boundary: a store's failure becomes `fallback`, logged, counted and named."""
         try:
@@ -574,7 +606,7 @@ def _status(missing: Sequence[str]) -> Any:
 
 
 def _short_term_page(opened: Opened, step: Step, page_reply: str) -> Page | None:
-    """The page for short-term memory: whole where the exchange closes, for its block alone where it is open."""
+    """The page for short-term memory: whole where the exchange closes, else for its block alone."""
     readable = step.closes and step.outcome != "failed" and bool(step.user_text)
     if not readable and step.block is None:
         return None

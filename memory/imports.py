@@ -54,7 +54,11 @@ def _step(
     generation: int,
     mask: Callable[[str], str],
 ) -> Event:
-    identity = [scope.owner, scope.session, *(t.id or f"{t.at.isoformat()} {t.role} {t.content}" for t in turns)]
+    identity = [
+        scope.owner,
+        scope.session,
+        *(t.id or f"{t.at.isoformat()} {t.role} {t.content}" for t in turns),
+    ]
     exchange = uuid5(_NAMESPACE, "\x1f".join(identity)).hex
     said = {role: [t for t in turns if t.role == role] for role in ("user", "assistant")}
     step = Step(

@@ -12,7 +12,9 @@ RECALLS = Counter("hearth_recalls", "Recalls by status.", ["status"], registry=R
 RECALL_SECONDS = Histogram(
     "hearth_recall_seconds", "Time of a whole recall.", buckets=_MILLISECONDS, registry=REGISTRY
 )
-RECALL_MISSING = Counter("hearth_recall_missing", "Parts that a recall had to do without.", ["part"], registry=REGISTRY)
+RECALL_MISSING = Counter(
+    "hearth_recall_missing", "Parts that a recall had to do without.", ["part"], registry=REGISTRY
+)
 BLOCK_TOKENS = Counter("hearth_block_tokens", "Tokens put into prompts.", ["tenant"], registry=REGISTRY)
 CAPTURES = Counter("hearth_captures", "Captured steps by outcome.", ["outcome"], registry=REGISTRY)
 CAPTURE_SECONDS = Histogram(
@@ -23,4 +25,6 @@ CAPTURE_LOST = Counter("hearth_capture_lost", "Captures that neither log nor spo
 CAPTURE_STALE = Counter(
     "hearth_capture_stale", "Captures refused because their user was erased meanwhile.", registry=REGISTRY
 )
-FAILURES = Counter("hearth_failures", "Failures that memory absorbed, by place.", ["place"], registry=REGISTRY)
+FAILURES = Counter(
+    "hearth_failures", "Failures that memory absorbed, by place.", ["place"], registry=REGISTRY
+)

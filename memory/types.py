@@ -147,6 +147,8 @@ class PlacedBlock(msgspec.Struct, frozen=True, kw_only=True):
     exchange: str
     text: str
     tokens: int
+    items: tuple[str, ...] = ()
+    """Ids of the records it shows."""
     at: datetime
 
 

@@ -1,0 +1,100 @@
+"""`hearth serve`: our routes, LiteLLM's proxy app below them, and the edge around both, in one process."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import uvicorn
+from fastapi import FastAPI
+
+from hearth.config.environment import bundled_token_tables, prepare_environment
+from hearth.config.litellm_document import litellm_document, write_document
+from hearth.config.settings import HearthSettings, Settings
+from hearth.gateway.edge import Edge
+from hearth.gateway.flow import Flow
+from hearth.gateway.runtime import RUNTIME, Gateway
+from hearth.gateway.switchboard import Switchboard
+from hearth.memory.embedded import open_memory
+from hearth.memory.engine import Engine
+from hearth.memory.recall.policy import RecallPolicy
+
+logger = logging.getLogger(__name__)
+
+DRAIN_SECONDS = 30
+"""Time that calls in flight have to end after SIGTERM."""
+
+
+@asynccontextmanager
+async def running(settings: Settings) -> AsyncIterator[Gateway]:
+    """The gateway over the embedded stores of `data_dir`, open until the end."""
+    hearth = settings.hearth
+    async with open_memory(
+        hearth.data_dir,
+        embedder=hearth.embedder,
+        durability=hearth.durability,
+        policy=recall_policy(hearth),
+        spool=hearth.spool_dir,
+        ack_seconds=hearth.capture.ack_ms / 1000,
+        token_tables=bundled_token_tables(),
+    ) as engine:
+        yield gateway_over(engine, settings)
+
+
+def gateway_over(engine: Engine, settings: Settings) -> Gateway:
+    """The gateway's parts around an open engine."""
+    return Gateway(
+        settings=settings,
+        flow=Flow(engine, full_tools=settings.hearth.capture.tools == "full"),
+        switchboard=Switchboard(settings.hearth.data_dir / "switches.json"),
+    )
+
+
+def recall_policy(hearth: HearthSettings) -> RecallPolicy:
+    """The settings of recall as the engine's policy."""
+    return RecallPolicy(
+        deadline_seconds=hearth.recall.deadline_ms / 1000,
+        budget_tokens=hearth.recall.budget_tokens,
+        floor=hearth.recall.floor,
+    )
+
+
+def build_app(settings: Settings) -> Edge:
+    """The composed ASGI app. Imports LiteLLM, whose environment is set first."""
+    prepare_environment(os.environ, settings)
+    document = write_document(litellm_document(settings), settings.hearth.data_dir)
+    os.environ["CONFIG_FILE_PATH"] = str(document.resolve())
+    from litellm.proxy.proxy_server import app as litellm_app
+
+    from hearth.gateway.api import create_api
+    from hearth.gateway.auth import install
+
+    install(settings)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with running(settings) as gateway:
+            RUNTIME.install(gateway)
+            async with litellm_app.router.lifespan_context(litellm_app):
+                yield
+            RUNTIME.install(None)
+
+    outer = FastAPI(lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None)
+    outer.mount("/memory", create_api(RUNTIME.running))
+    outer.mount("/", litellm_app)
+    return Edge(outer, RUNTIME.running)
+
+
+def serve(settings: Settings, *, host: str, port: int) -> None:
+    """Serve until SIGTERM or SIGINT; calls in flight are finished and captured first."""
+    app = build_app(settings)
+    uvicorn.run(
+        app,
+        host=host,
+        port=port,
+        log_level="warning",
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+        access_log=False,
+    )

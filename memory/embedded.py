@@ -1,0 +1,82 @@
+"""Memory in one folder, with no server: the embedded form of every port, put together."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Literal
+
+from hearth.memory.capture import Capture
+from hearth.memory.clock import SystemClock
+from hearth.memory.engine import Engine
+from hearth.memory.events.spool import Spool
+from hearth.memory.events.sqlite_log import SqliteLog
+from hearth.memory.ports import Clock
+from hearth.memory.recall.policy import RecallPolicy
+from hearth.memory.recall.tokens import LocalTokenCounter
+from hearth.memory.stores.sqlite_short_term import SqliteShortTerm
+from hearth.memory.stores.vector_child import VectorChild
+from hearth.memory.worker import Worker
+
+logger = logging.getLogger(__name__)
+
+EmbedderChoice = Literal["fast", "quality"]
+
+
+@asynccontextmanager
+async def open_memory(
+    directory: str | Path,
+    *,
+    embedder: EmbedderChoice = "fast",
+    durability: Literal["power", "process"] = "power",
+    policy: RecallPolicy | None = None,
+    spool: Path | None = None,
+    ack_seconds: float = 0.150,
+    token_tables: Path | None = None,
+    clock: Clock | None = None,
+) -> AsyncIterator[Engine]:
+    """Open the memory that lives in `directory`, made if it is absent, and close it at the end.
+
+    `fast` is USE multilingual v3 (any platform), `quality` is multilingual-e5-small (Linux on x86-64, the
+    extra `quality`). `token_tables`: a folder with tiktoken's tables, without which tokens are
+    estimated. Raises LogUnavailable where the folder can't be used or another process has it open.
+    """
+    home = Path(directory)
+    clock = clock or SystemClock()
+    async with AsyncExitStack() as stack:
+        log = SqliteLog(home / "log.db", durability=durability, clock=clock)
+        await log.start()
+        stack.push_async_callback(log.close)
+        short_term = SqliteShortTerm(home / "short_term.db")
+        await short_term.start()
+        stack.push_async_callback(short_term.close)
+        long_term = VectorChild(home / "long_term", embedder)
+        await long_term.start()
+        stack.push_async_callback(long_term.close)
+        worker = Worker(log=log, consumers=log, short_term=short_term, long_term=long_term, clock=clock)
+        outbox = Spool(spool or home / "spool")
+        capture = Capture(
+            log=log, spool=outbox, short_term=short_term, ack_seconds=ack_seconds, appended=worker.notify
+        )
+        engine = Engine(
+            log=log,
+            short_term=short_term,
+            long_term=long_term,
+            capture=capture,
+            worker=worker,
+            counter=LocalTokenCounter(token_tables),
+            clock=clock,
+            policy=policy or RecallPolicy(),
+            embedder=long_term.embedder,
+        )
+        await outbox.drain(log)
+        await worker.start()
+        stack.push_async_callback(worker.stop)
+        stack.push_async_callback(capture.drain)
+        emptying = asyncio.create_task(capture.empty_spool())
+        stack.callback(emptying.cancel)
+        yield engine
+

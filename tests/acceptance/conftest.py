@@ -1,0 +1,151 @@
+"""A real gateway process in front of a scripted provider."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+import yaml
+
+from hearth.testing.provider import ScriptedProvider
+
+START_SECONDS = 90
+ALICE, BOB, APP, ADMIN = (f"sk-test-{name}-0123456789abcdef" for name in ("alice", "bob", "app", "admin"))
+
+
+@dataclass(frozen=True)
+class GatewayProcess:
+    """A running `hearth serve`."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+    home: Path
+
+    def client(self, key: str, **headers: str) -> httpx.Client:
+        """An HTTP client that calls with `key`."""
+        return httpx.Client(
+            base_url=self.url, headers={"authorization": f"Bearer {key}", **headers}, timeout=30
+        )
+
+    def drain(self) -> None:
+        """Wait until background work is done."""
+        with self.client(ADMIN) as client:
+            wait_until(lambda: client.get("/memory/v1/health").json()["parts"]["worker"]["lag"] == 0)
+
+
+def wait_until(holds: object, seconds: float = 20) -> None:
+    """Wait until the callable `holds` returns true; it is an AssertionError if it never does."""
+    assert callable(holds)
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, f"it did not hold within {seconds} s"
+        time.sleep(0.02)
+
+
+def free_port() -> int:
+    """A port nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def document(provider: ScriptedProvider, home: Path) -> dict[str, object]:
+    """A configuration with one model a wire format and a key a kind of caller."""
+    openai = {"api_base": provider.openai_url, "api_key": "provider-key"}
+    anthropic = {"api_base": provider.url, "api_key": "provider-key"}
+
+    def key(name: str, plain: str, **fields: object) -> dict[str, object]:
+        return {"name": name, "key": plain, "tenant": "acme", **fields}
+
+    return {
+        "model_list": [
+            {"model_name": "gpt", "litellm_params": {"model": "openai/gpt-4o-mini", **openai}},
+            {"model_name": "claude", "litellm_params": {"model": "anthropic/claude-sonnet-4-5", **anthropic}},
+            {
+                "model_name": "compat",
+                "litellm_params": {"model": "openai/any", "use_chat_completions_api": True, **openai},
+            },
+            {
+                "model_name": "instruct",
+                "litellm_params": {"model": "text-completion-openai/gpt-3.5-turbo-instruct", **openai},
+            },
+        ],
+        "router_settings": {"num_retries": 0},
+        "hearth": {
+            "data_dir": str(home),
+            "keys": [
+                key("alice", ALICE, user="alice"),
+                key("bob", BOB, user="bob"),
+                key("app", APP, users="named"),
+                key("admin", ADMIN, user="root", scopes=["read", "write", "admin"]),
+            ],
+        },
+    }
+
+
+def start(config: dict[str, object], home: Path, *, port: int | None = None) -> GatewayProcess:
+    """Start `hearth serve` and wait until it is ready."""
+    port = port or free_port()
+    path = home.parent / f"{home.name}.yaml"
+    path.write_text(yaml.safe_dump(config))
+    output = (home.parent / f"{home.name}.log").open("ab")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hearth.gateway.cli", "serve", "--config", str(path), "--port", str(port)],
+        stdout=output,
+        stderr=output,
+        cwd=home.parent,
+    )
+    output.close()
+    gateway = GatewayProcess(url=f"http://127.0.0.1:{port}", process=process, home=home)
+
+    def ready() -> bool:
+        assert process.poll() is None, Path(output.name).read_text()[-4000:]
+        try:
+            return httpx.get(f"{gateway.url}/memory/v1/health/ready").status_code == 200
+        except httpx.TransportError:
+            return False
+
+    wait_until(ready, START_SECONDS)
+    return gateway
+
+
+def stop(gateway: GatewayProcess) -> int:
+    """Ask the process to end and return its exit status."""
+    gateway.process.terminate()
+    return gateway.process.wait(60)
+
+
+@pytest.fixture(scope="session")
+def _provider() -> Iterator[ScriptedProvider]:
+    with ScriptedProvider() as provider:
+        yield provider
+
+
+@pytest.fixture(scope="session")
+def gateway(_provider: ScriptedProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    """One gateway for all tests; they keep apart by their users."""
+    home = tmp_path_factory.mktemp("gateway") / "data"
+    running = start(document(_provider, home), home)
+    yield running
+    assert stop(running) == 0
+
+
+@pytest.fixture
+def provider(_provider: ScriptedProvider) -> ScriptedProvider:
+    """The provider with nothing scripted and nothing received yet."""
+    _provider.clear()
+    _provider.answer = None
+    return _provider
+
+
+@pytest.fixture
+def user(request: pytest.FixtureRequest) -> str:
+    """A user of the app's key that no other test has."""
+    return f"{request.node.name}"[:120]
