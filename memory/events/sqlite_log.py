@@ -74,7 +74,7 @@ class SqliteLog:
         self._lock: IO[str] | None = None
         self._writer: Writer | None = None
         self._near: sqlite3.Connection | None = None
-        self._readers: list[sqlite3.Connection] = []
+        self._connections: list[sqlite3.Connection] = []
         self._local = threading.local()
         self._pool: ThreadPoolExecutor | None = None
         self._secrets: dict[str, bytes] = {}
@@ -280,22 +280,23 @@ class SqliteLog:
 
     def _open_database(self) -> None:
         db = connect_writer(self._path, self._synchronous)
-        self._readers.append(db)
+        self._connections.append(db)
         if prepare_schema(db, self._path):
             db.execute("BEGIN IMMEDIATE")
             _rebuild(db)
             db.execute("COMMIT")
         sync_directory(self._path.parent)
+        side = connect_writer(self._path, self._synchronous)
+        self._connections.append(side)
         self._near = self._reader()
         self._pool = ThreadPoolExecutor(READERS, thread_name_prefix="hearth-log-reader")
-        self._writer = Writer(
-            db, wal=self._path.with_name(self._path.name + "-wal"), synchronous=self._synchronous
-        )
+        wal = self._path.with_name(self._path.name + "-wal")
+        self._writer = Writer(db, wal=wal, synchronous=self._synchronous, side=side)
         self._writer.start()
 
     def _reader(self) -> sqlite3.Connection:
         connection = connect_reader(self._path)
-        self._readers.append(connection)
+        self._connections.append(connection)
         return connection
 
     def _close(self) -> None:
@@ -310,9 +311,9 @@ class SqliteLog:
         """Close readers before the writer, whose close then empties the write-ahead log."""
         self._near = self._pool = None
         self._local = threading.local()
-        while self._readers:
+        while self._connections:
             with suppress(sqlite3.Error):
-                self._readers.pop().close()
+                self._connections.pop().close()
         if self._lock is not None:
             self._lock.close()
             self._lock = None

@@ -28,7 +28,7 @@ IDLE_SECONDS = 0.5
 """Quiet time after which the write-ahead log is copied back and truncated."""
 
 MAX_WAL_BYTES = 16 << 20
-"""Size at which it is copied back between two commits, however busy the writer is."""
+"""Size at which it is copied back beside the commits, however busy the writer is."""
 
 RETRY_SECONDS = 1.0
 """Pause after a checkpoint that a reader held up."""
@@ -72,8 +72,19 @@ class Writer:
     undoes its own changes only. The connection belongs to the thread between `start` and `stop`.
     """
 
-    def __init__(self, db: sqlite3.Connection, *, wal: Path, synchronous: Synchronous) -> None:
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        *,
+        wal: Path,
+        synchronous: Synchronous,
+        side: sqlite3.Connection | None = None,
+    ) -> None:
+        """`side` is a second connection to the file, which copies the log back while commits go on."""
         self._db = db
+        self._side = side
+        self._copying: threading.Thread | None = None
+        self._copied = False
         self._wal = wal
         self._synchronous = synchronous
         self._current: str = synchronous
@@ -114,6 +125,7 @@ class Writer:
         self._open = False
         self._queue.put(None)
         self._thread.join()
+        self._await_copy()
 
     def fsync_p50_ms(self) -> float:
         """Median milliseconds of the last synced commits, the disk's sync included; 0 before the first."""
@@ -215,9 +227,14 @@ class Writer:
 
     def _checkpoint_if_due(self, *, idle: bool) -> None:
         """A failed checkpoint loses nothing and is tried again, so it is logged and no more."""
-        if not self._dirty or time.monotonic() < self._next_checkpoint:
+        copying = self._copying is not None and self._copying.is_alive()
+        if not self._dirty or copying or time.monotonic() < self._next_checkpoint:
             return
         if not idle and self.wal_bytes() < MAX_WAL_BYTES:
+            return
+        if not idle and not self._copied and self._side is not None:
+            self._copying = threading.Thread(target=self._copy_back, args=(self._side,), daemon=True)
+            self._copying.start()
             return
         try:
             self._checkpoint()
@@ -225,8 +242,22 @@ class Writer:
             logger.warning("a checkpoint of the event log failed", exc_info=True)
             self._next_checkpoint = time.monotonic() + RETRY_SECONDS
 
+    def _copy_back(self, side: sqlite3.Connection) -> None:
+        """The bulk of a checkpoint, on its own thread: what is left for the writer's is short."""
+        try:
+            side.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        except sqlite3.Error:
+            logger.warning("the write-ahead log could not be copied back beside the commits", exc_info=True)
+        self._copied = True
+
+    def _await_copy(self) -> None:
+        if self._copying is not None:
+            self._copying.join()
+
     def _checkpoint(self) -> bool:
         """Copy the write-ahead log back and truncate it; False while a reader holds it up."""
+        self._await_copy()
+        self._copied = False
         busy = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         self._next_checkpoint = time.monotonic() + RETRY_SECONDS if busy else 0.0
         self._dirty = bool(busy)

@@ -44,7 +44,6 @@ async def acknowledged_until_killed(path: Path, seconds: float) -> list[str]:
         "-c",
         APPEND_FOR_EVER,
         str(path),
-        "process",
         str(WRITERS),
         stdout=asyncio.subprocess.PIPE,
         cwd=ROOT,
