@@ -1,7 +1,7 @@
 """Reads dialogues of LoCoMo's form as turns, pages and questions, and counts what a block recalls of them.
 
-LoCoMo (Maharana et al., "Evaluating Very Long-Term Conversational Memory of LLM Agents", ACL 2024) is licensed
-CC BY-NC 4.0: it is for measuring, and no part of it is in this repository.
+LoCoMo (Maharana et al., "Evaluating Very Long-Term Conversational Memory of LLM Agents", ACL 2024) is
+licensed CC BY-NC 4.0: it is for measuring, and no part of it is in this repository.
 """
 
 from __future__ import annotations

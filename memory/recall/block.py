@@ -34,6 +34,8 @@ POINT_ON: Final = "The text below is the request."
 _CLOSING: Final = f"</{NAME}>"
 _OPENING: Final = re.compile(rf'<{NAME} id="([0-9a-f]{{6}})">')
 _LAST_LINE: Final = re.compile(rf"\s{{0,4}}(?:{re.escape(POINT_BACK)}|{re.escape(POINT_ON)})")
+FRAME: Final = (f'<{NAME} id="">\n', f"{NOTICE}\n", f"</{NAME}>\n", POINT_BACK)
+"""What every block holds beside its items, line by line, the id left out."""
 _GAP: Final = "\n\n"
 _SEED: Final = zlib.crc32(NAME.encode())
 """So that an empty element with an id of zeros is no block."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final, Literal
 
@@ -51,40 +50,38 @@ class Gate:
         return "stale" if expired or closed else None
 
 
-class Repetitions:
-    """Tells what the request or an earlier item already says. Ask in order of rank: the better one stays."""
+class Present:
+    """What the request already says."""
 
-    def __init__(self, present: Sequence[str]) -> None:
-        texts = [normal(text) for text in present]
-        self._whole = set(texts)
-        self._present = "\x00".join(texts)
-        self._seen: set[str] = set()
-        self._by_word: dict[str, list[frozenset[str]]] = defaultdict(list)
+    def __init__(self, texts: Sequence[str]) -> None:
+        normalised = [normal(text) for text in texts]
+        self._whole = frozenset(normalised)
+        self._all = "\x00".join(normalised)
 
-    def check(self, record: Record) -> Reason | None:
-        """Why `record` would only repeat; None if it doesn't, and then it is remembered as shown."""
-        parts = [normal(part) for part in _parts(record)]
-        if all(map(self._is_present, parts)):
-            return "already present"
-        return "duplicate" if self._is_duplicate(" ".join(parts)) else None
+    def has(self, record: Record) -> bool:
+        """True if every part of `record` stands in the request."""
+        return bool(self._all) and all(self._has(normal(part)) for part in _parts(record))
 
-    def _is_present(self, text: str) -> bool:
-        return text in self._whole or (len(text) >= _CONTAINED_CHARACTERS and text in self._present)
+    def _has(self, text: str) -> bool:
+        return text in self._whole or (len(text) >= _CONTAINED_CHARACTERS and text in self._all)
 
-    def _is_duplicate(self, text: str) -> bool:
-        if text in self._seen:
-            return True
-        words = frozenset(_WORDS.findall(text)) or frozenset((text,))
-        keys = sorted(words, key=lambda word: (-len(word), word))[
-            :2
-        ]  # texts that nearly agree share one of these
-        for key in keys:
-            if any(_overlap(words, other) >= _SAME for other in self._by_word[key]):
-                return True
-        self._seen.add(text)
-        for key in keys:
-            self._by_word[key].append(words)
-        return False
+
+class Shown:
+    """What the block says so far."""
+
+    def __init__(self) -> None:
+        self._texts: set[str] = set()
+        self._words: list[frozenset[str]] = []
+
+    def admits(self, record: Record) -> bool:
+        """Take `record` in, unless an earlier one says the same, in the same words or nearly: then False."""
+        text = normal(" ".join(_parts(record)))
+        words = frozenset(_WORDS.findall(text))
+        if text in self._texts or any(_overlap(words, other) >= _SAME for other in self._words):
+            return False
+        self._texts.add(text)
+        self._words.append(words)
+        return True
 
 
 def normal(text: str) -> str:
@@ -99,7 +96,9 @@ def _parts(record: Record) -> list[str]:
 
 
 def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    if not _SAME <= len(one) / len(other) <= 1 / _SAME:
+    """Jaccard's index; 0 without counting where the sizes alone keep it below `_SAME`."""
+    small, large = sorted((len(one), len(other)))
+    if small < _SAME * large or not large:
         return 0.0
     both = len(one & other)
-    return both / (len(one) + len(other) - both)
+    return both / (small + large - both)

@@ -62,7 +62,7 @@ def escape_lines(text: str) -> list[str]:
     """The lines of `text` that have content, with nothing in them that could be taken for the block's own
     tags, a chat template's marks or another speaker's label. Plain text comes back unchanged.
     """
-    clean = _CONTROL.sub("", _INVISIBLE.sub("", text))
+    clean = _CONTROL.sub("", text if text.isascii() else _INVISIBLE.sub("", text))
     lines = (" ".join(line.split()) if "\t" in line else line.strip() for line in _BREAKS.split(clean))
     return [_escape(line) for line in lines if line]
 

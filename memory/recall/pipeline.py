@@ -8,15 +8,15 @@ from typing import Literal
 import numpy as np
 
 from hearth.memory.ports import TokenCounter
-from hearth.memory.recall.assemble import assemble
-from hearth.memory.recall.eligible import Gate, Repetitions
+from hearth.memory.recall.assemble import Assembled, assemble
+from hearth.memory.recall.eligible import Gate, Present
 from hearth.memory.recall.lexical import analyzed
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.pool import Analyze, Numbers, Pool, gather
 from hearth.memory.recall.query import lexical_text
 from hearth.memory.recall.rank import combine, signals
 from hearth.memory.recall.relevance import FITTED_FLOOR, relevance
-from hearth.memory.types import Block, Query, Record, Scope, Scored, SearchResult, ShortTermView
+from hearth.memory.types import Block, Query, Scope, Scored, SearchResult, ShortTermView
 
 Verdict = Literal["in", "below floor", "already present", "duplicate", "over budget", "stale", "filtered"]
 
@@ -46,53 +46,49 @@ def recall_block(
     chances = relevance(pool, query.text, embedder)
     order = _order(pool, scores)
     verdicts = _verdicts(pool, order, chances, Gate(query, scope, generation), policy)
-    ranked = [pool.records[i] for i in order if verdicts[i] == "in"]
-    block, sizes = assemble(
-        ranked,
+    made = assemble(
+        [pool.records[i] for i in order if verdicts[i] == "in"],
         timezone=query.timezone,
         budget=policy.budget_tokens if budget is None else budget,
         policy=policy,
         counter=counter,
         model=model,
     )
-    shown = frozenset(block.items)
-    for i in order:
-        if verdicts[i] == "in" and pool.records[i].id not in shown:
-            verdicts[i] = "over budget"
+    _settle(pool, verdicts, made)
     named = {**values, "cosine": pool.cosine, "coverage": pool.coverage}
-    return block, _scored(pool, order, scores, chances, named, verdicts, sizes)
+    return made.block, _scored(pool, order, scores, chances, named, verdicts, made.tokens)
 
 
 def _order(pool: Pool, scores: Numbers) -> list[int]:
-    """Best first; equal scores by time, newest first, then by id."""
-    records: Sequence[Record] = pool.records
-    return sorted(
-        range(len(records)),
-        key=lambda i: (-round(float(scores[i]), 9), -records[i].occurred_at.timestamp(), records[i].id),
-    )
+    """Best first; equal scores by id, so that the order in which stores answered never shows."""
+    rounded = np.round(scores, 9).tolist()
+    return sorted(range(len(rounded)), key=lambda i: (-rounded[i], pool.records[i].id))
 
 
 def _verdicts(
-    pool: Pool,
-    order: Sequence[int],
-    chances: Numbers,
-    gate: Gate,
-    policy: RecallPolicy,
+    pool: Pool, order: Sequence[int], chances: Numbers, gate: Gate, policy: RecallPolicy
 ) -> list[Verdict]:
-    """`in` for what may be shown: nothing unless the best such reaches the floor."""
+    """`in` for what may be shown: nothing, unless one of them reaches the floor that the request lacks."""
+    floor = FITTED_FLOOR if policy.floor is None else policy.floor
+    present = Present(gate.query.present)
     verdicts: list[Verdict] = ["below floor"] * len(order)
-    repetitions = Repetitions(gate.query.present)
-    best = 0.0
+    reached = False
     for i in order:
         record = pool.records[i]
-        if reason := gate.refuses(record):
-            verdicts[i] = reason
+        if refusal := gate.refuses(record):
+            verdicts[i] = refusal
         elif chances[i] >= policy.item_floor:
-            verdicts[i] = repetitions.check(record) or "in"
-            best = max(best, chances[i]) if verdicts[i] == "in" else best
-    if best >= (FITTED_FLOOR if policy.floor is None else policy.floor):
-        return verdicts
-    return ["below floor" if verdict == "in" else verdict for verdict in verdicts]
+            verdicts[i] = "already present" if present.has(record) else "in"
+            reached = reached or (verdicts[i] == "in" and bool(chances[i] >= floor))
+    return verdicts if reached else ["below floor" if verdict == "in" else verdict for verdict in verdicts]
+
+
+def _settle(pool: Pool, verdicts: list[Verdict], made: Assembled) -> None:
+    """Tell those that the block shows from those that repeat or found no room."""
+    shown = frozenset(made.block.items)
+    for i, record in enumerate(pool.records):
+        if verdicts[i] == "in" and record.id not in shown:
+            verdicts[i] = "duplicate" if record.id in made.repeated else "over budget"
 
 
 def _scored(
@@ -102,18 +98,19 @@ def _scored(
     chances: Numbers,
     named: dict[str, Numbers],
     verdicts: Sequence[Verdict],
-    sizes: dict[str, int],
+    tokens: dict[str, int],
 ) -> tuple[Scored, ...]:
     names = tuple(named)
-    rows = np.nan_to_num(np.stack(list(named.values()), axis=1), nan=-1.0).round(4).tolist() if order else []
+    rows = np.nan_to_num(np.stack(list(named.values()), axis=1), nan=-1.0).round(4).tolist()
+    scored, relevant = scores.round(6).tolist(), chances.round(6).tolist()
     return tuple(
         Scored(
             record=pool.records[i],
-            score=round(float(scores[i]), 6),
-            relevance=round(float(chances[i]), 6),
+            score=scored[i],
+            relevance=relevant[i],
             signals=dict(zip(names, rows[i], strict=True)),
             verdict=verdicts[i],
-            tokens=sizes.get(pool.records[i].id, 0),
+            tokens=tokens.get(pool.records[i].id, 0),
         )
         for i in order
     )

@@ -58,14 +58,15 @@ def _share_of_best(numbers: Numbers) -> Numbers:
 def _neighbours(records: Sequence[Record], own: Numbers) -> tuple[Numbers, Numbers]:
     """Own scores of the page before and after, 0 where that is no candidate. A memory stands for itself."""
     place = {record.id: i for i, record in enumerate(records)}
-    previous, following = np.zeros(len(records)), np.zeros(len(records))
+    scores: list[float] = own.tolist()
+    previous, following = [0.0] * len(scores), [0.0] * len(scores)
     for i, record in enumerate(records):
         if not isinstance(record, Page):
-            previous[i] = following[i] = own[i]
+            previous[i] = following[i] = scores[i]
         elif record.previous is not None and (before := place.get(record.previous)) is not None:
-            previous[i] = own[before]
-            following[before] = max(following[before], own[i])
-    return previous, following
+            previous[i] = scores[before]
+            following[before] = max(following[before], scores[i])
+    return np.array(previous), np.array(following)
 
 
 def _sessions(records: Sequence[Record], own: Numbers) -> Numbers:
@@ -74,10 +75,13 @@ def _sessions(records: Sequence[Record], own: Numbers) -> Numbers:
     for i, record in enumerate(records):
         if record.scope.session and isinstance(record, Page):
             members[record.scope.session].append(i)
-    scores = own.copy()
+    scores: list[float] = own.tolist()
     for places in members.values():
-        scores[places] = np.sort(own[places])[-BEST_OF_SESSION:].mean()
-    return scores
+        best = sorted((scores[i] for i in places), reverse=True)[:BEST_OF_SESSION]
+        mean = sum(best) / len(best)
+        for i in places:
+            scores[i] = mean
+    return np.array(scores)
 
 
 def _speaker(records: Sequence[Record], question: str) -> Numbers:

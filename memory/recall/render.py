@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 from typing import Final, Literal, TypeAlias, assert_never
 
 from hearth.memory.ports import TokenCounter
@@ -114,6 +115,7 @@ def _spoken(name: str, text: str) -> list[str]:
     return [f"{_name(name)}: {lines[0]}", *lines[1:]] if lines else []
 
 
+@lru_cache(maxsize=1024)
 def _name(name: str) -> str:
     return " ".join(escape_lines(name)).replace(":", "")[:60] or "user"
 
