@@ -312,11 +312,14 @@ def exchange_state(db: sqlite3.Connection, event: Event) -> ExchangeState:
 
 
 def _siblings(db: sqlite3.Connection, user: int, exchange_id: str) -> list[str]:
-    sql = (
-        "SELECT s.id FROM exchanges x JOIN exchanges s ON s.user = x.user AND s.parent = x.parent"
-        " AND s.session = x.session AND s.id <> x.id WHERE x.user = ? AND x.id = ? ORDER BY s.started, s.id"
-    )
-    return [row[0] for row in db.execute(sql, (user, exchange_id))]
+    own = "SELECT parent, session FROM exchanges WHERE user = ? AND id = ? AND parent IS NOT NULL"
+    place = db.execute(own, (user, exchange_id)).fetchone()
+    if place is None:
+        return []
+    others = "user = ? AND parent = ? AND session = ? AND id <> ?"
+    # left to itself SQLite would walk all of the user's exchanges to spare this sort of a few
+    sql = f"SELECT id FROM exchanges INDEXED BY exchanges_by_parent WHERE {others} ORDER BY started, id"
+    return [row[0] for row in db.execute(sql, (user, *place, exchange_id))]
 
 
 def _ancestors(db: sqlite3.Connection, user: int, exchange_id: str) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from hearth.memory.errors import LogUnavailable, UnknownEvent
+from hearth.memory.events import reads
 from hearth.memory.events.kinds import PageMoved
 from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.ports import MemoryFilter
@@ -272,3 +273,29 @@ async def test_a_long_reader_holds_up_nobody(sqlite_log: SqliteLog, tmp_path: Pa
     assert await sqlite_log.truncate()
     assert (await sqlite_log.health()).wal_bytes == 0
     reader.close()
+
+
+async def test_look_ups_of_each_request_and_step_read_no_whole_table(sqlite_log: SqliteLog) -> None:
+    """Every statement behind opening a call and deciding a page goes through an index of that user."""
+    for n in range(3):
+        await sqlite_log.append(
+            [step(f"x{n}", parent="root", tails=Tails(last_pair="p", user_texts="u")), page(f"x{n}")]
+        )
+    seen: list[str] = []
+    near = sqlite_log._near
+    assert near is not None
+    (event,) = await sqlite_log.read(limit=1)
+    near.set_trace_callback(seen.append)
+    alice = Scope(tenant="acme", user="alice")
+    for tails in (Tails(last_pair="p"), Tails(user_texts="u")):
+        await sqlite_log.open_call(alice, tails=tails, retry_key="k", response_id="r", now=START)
+    state = reads.exchange_state(near, event)
+    reads.idle_exchanges(near, before=START, limit=9)
+    near.set_trace_callback(None)
+    assert len(state.siblings) == 2
+    plans = {sql: [row[3] for row in near.execute(f"EXPLAIN QUERY PLAN {sql}")] for sql in seen}
+    assert len(plans) > 12
+    scans = [line for plan in plans.values() for line in plan if line.startswith("SCAN")]
+    assert {"SCAN up", "SCAN down"} == set(scans)
+    by_time = [line for sql, plan in plans.items() for line in plan if "exchanges_by_time" in line]
+    assert by_time == []
