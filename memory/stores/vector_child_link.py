@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import msgspec
 
@@ -73,9 +74,8 @@ class Link(asyncio.Protocol):
         return msgspec.json.decode(reply.body, type=wire.State)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Called by asyncio."""
-        if isinstance(transport, asyncio.Transport):
-            self._transport = transport
+        """Called by the loop. uvloop's transports are no instances of asyncio's class."""
+        self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         """Called by asyncio."""

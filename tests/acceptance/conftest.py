@@ -37,7 +37,12 @@ class GatewayProcess:
     def drain(self) -> None:
         """Wait until background work is done."""
         with self.client(ADMIN) as client:
-            wait_until(lambda: client.get("/memory/v1/health").json()["parts"]["worker"]["lag"] == 0)
+            wait_until(lambda: not any(self._lags(client)))
+
+    @staticmethod
+    def _lags(client: httpx.Client) -> list[int]:
+        worker = client.get("/memory/v1/health").json()["parts"]["worker"]
+        return list(worker["numbers"]["lag"].values())
 
 
 def wait_until(holds: object, seconds: float = 20) -> None:
