@@ -54,7 +54,8 @@ class EdgeLongTerm:
 
     async def flush(self) -> None:
         """See LongTerm."""
-        await self._run(self._index.flush)
+        await self._run(self._index.commit)
+        await self._run(self._index.sync)
 
     async def get(self, owner: str, ids: Sequence[str]) -> list[Record]:
         """See LongTerm."""

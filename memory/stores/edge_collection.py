@@ -3,6 +3,10 @@
 The folder is named by embedder and dimension, so that opening one embedder's collection with another is
 impossible and vectors of two models are never compared. Another embedder means another, empty collection
 beside the old one, which stays as it is; `needs_rebuild` then says that it has to be filled from the log.
+
+Qdrant Edge's own flush syncs some thirty files while it holds the GIL: 0.1 to 0.3 s in which nothing is
+answered. Its write-ahead log is replayed at opening, so it is enough to sync that, and other work can go on
+meanwhile (`sync`); the flush proper (`checkpoint`) only keeps the log short.
 """
 
 from __future__ import annotations
@@ -27,6 +31,8 @@ PART = "long-term memory"
 LOCK_SECONDS = 5.0
 """How long a process that is going away may still hold the lock."""
 _FORMAT = 1
+CHECKPOINT_EVERY = 2_000
+"""Writes between two flushes proper: about 20 MB of write-ahead log, 0.2 s to replay."""
 _NO_GRAPH = 10**9
 """Kilobytes before a segment gets an HNSW graph: never, since one owner's records are scanned faster."""
 
@@ -40,7 +46,8 @@ class Collection:
     def __init__(self, directory: Path, *, embedder: str, dimension: int) -> None:
         self.folder = directory / f"{quote(embedder, safe='')}-{dimension}"
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.set_aside: str = ""
+        self.set_aside = ""
+        self.writes = 0
         self._lock = FileLock(self.folder / "lock", timeout=LOCK_SECONDS)
         self._acquire()
         self._describe(embedder, dimension)
@@ -56,14 +63,26 @@ class Collection:
         """The collection holds all that the log says it should."""
         self._marker.unlink(missing_ok=True)
 
-    def flush(self) -> None:
-        """Make everything written so far durable."""
+    def commit(self) -> None:
+        """Hand everything written so far to the system: it survives a killed process. Part one of a flush."""
+        self.terms.commit()
+        if self.writes >= CHECKPOINT_EVERY:
+            self.checkpoint()
+
+    def sync(self) -> None:
+        """Make what was committed survive a power cut. Part two of a flush; reads may go on meanwhile."""
+        for path in [*(self.folder / "shard" / "wal").iterdir(), *self.folder.glob("terms.sqlite*")]:
+            _sync(path)
+
+    def checkpoint(self) -> None:
+        """Write everything to its last place, so that the write-ahead log can be dropped."""
         self.terms.commit()
         self.shard.flush()
+        self.writes = 0
 
     def close(self) -> None:
-        """Flush, close and unlock."""
-        self.flush()
+        """Checkpoint, close and unlock."""
+        self.checkpoint()
         self.shard.close()
         self.terms.close()
         self._lock.release()
@@ -110,6 +129,17 @@ class Collection:
         for file in self.folder.glob("terms.sqlite*"):
             file.unlink()
         self.set_aside = kept
+
+
+def _sync(path: Path) -> None:
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except FileNotFoundError:  # the statistics' own log comes and goes
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _config(dimension: int) -> qdrant.EdgeConfig:

@@ -214,7 +214,8 @@ class Service:
                     self._index.clear(ask.tenant, ask.user)
             case wire.Flush():
                 with self._gate.slice():
-                    self._index.flush()
+                    self._index.commit()
+                self._index.sync()
             case wire.Rebuilt():
                 self._index.collection.mark_rebuilt()
             case _:
