@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast, get_args
 import msgspec
 import zstandard
 
-from hearth.memory.errors import UnknownEvent
+from hearth.memory.errors import BadInput, UnknownEvent
 from hearth.memory.events.kinds import VERSIONS, Event, Payload
 
 Upcaster: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
@@ -18,6 +18,9 @@ Upcaster: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
 
 UPCASTERS: dict[tuple[str, int], Upcaster] = {}
 """By (kind, version to start from). A kind needs one for every version below its own in `VERSIONS`."""
+
+MAX_BYTES = 1 << 28
+"""Largest payload that is stored and read back, in bytes of JSON: far above any request that a gateway lets in."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -31,7 +34,7 @@ class _Zstd(threading.local):
     """One compressor and decompressor a thread: they keep state and are costly to make."""
 
     def __init__(self) -> None:
-        self.compressor = zstandard.ZstdCompressor(level=3)
+        self.compressor = zstandard.ZstdCompressor(level=3, write_checksum=True)
         self.decompressor = zstandard.ZstdDecompressor()
 
 
@@ -83,13 +86,18 @@ def moment(value: int) -> datetime:
 
 
 def encode(payload: Payload) -> Encoded:
-    """The stored form. A lone surrogate, which UTF-8 can't hold, becomes U+FFFD."""
+    """The stored form. A lone surrogate, which UTF-8 can't hold, becomes U+FFFD.
+
+    Raises BadInput for a payload of more than `MAX_BYTES`.
+    """
     try:
         raw = _ENCODER.encode(payload)
     except UnicodeEncodeError:
         payload = _without_surrogates(payload)
         raw = _ENCODER.encode(payload)
     kind = str(payload.__struct_config__.tag)
+    if len(raw) > MAX_BYTES:
+        raise BadInput(kind, f"{len(raw)} bytes", f"at most {MAX_BYTES}")
     return Encoded(kind=kind, version=VERSIONS[kind], body=_zstd.compressor.compress(raw), payload=payload)
 
 
@@ -100,7 +108,7 @@ def decode(kind: str, version: int, body: bytes) -> Payload:
     """
     _check_known(kind, version)
     try:
-        return _parse(kind, version, _zstd.decompressor.decompress(body))
+        return _parse(kind, version, _decompress(body))
     except (zstandard.ZstdError, msgspec.DecodeError) as error:
         raise UnknownEvent(kind, version, f"its body is damaged ({error})") from error
 
@@ -126,6 +134,14 @@ def decode_line(line: bytes) -> Event:
     _check_known(kind, outer.version)
     fields = {name: getattr(envelope, name) for name in envelope.__struct_fields__}
     return Event(**{**fields, "payload": _parse(kind, outer.version, bytes(envelope.payload))})
+
+
+def _decompress(body: bytes) -> bytes:
+    """A damaged header may claim any size, and the memory is taken before the damage shows."""
+    size = zstandard.frame_content_size(body)
+    if size > MAX_BYTES:
+        raise zstandard.ZstdError(f"it claims {size} bytes")
+    return _zstd.decompressor.decompress(body)
 
 
 def _check_known(kind: str, version: int) -> None:

@@ -114,23 +114,30 @@ def _fold_tombstones(db: sqlite3.Connection) -> None:
 def _fold_step(db: sqlite3.Connection, user: int, event: Event, payload: StepCaptured) -> None:
     step = payload.step
     at = micros(min(step.finished_at, (event.recorded_at or event.occurred_at) + CLOCK_SKEW))
-    tails = step.tails
-    ends = (tails.last_pair, tails.last_two_pairs, tails.user_texts, tails.chain)
-    keys = (step.outcome, step.retry_key, step.response_id, *ends)
     new = _fold_exchange(db, user, event, step, at)
     _fold_session(db, user, event, step, at, new=new)
+    _fold_keys(db, user, event, step, at)
+    if step.block is not None:
+        records = _json({*step.injected, *step.block.items})
+        db.execute("INSERT INTO injections VALUES (?, ?, ?)", (user, event.seq, records))
+
+
+def _fold_keys(db: sqlite3.Connection, user: int, event: Event, step: Step, at: int) -> None:
+    tails = step.tails
+    ends = (tails.last_pair, tails.last_two_pairs, tails.user_texts, tails.chain)
+    keys = (step.retry_key, step.response_id, *ends)
+    if not any(keys):
+        return
+    place = (event.session, step.exchange, event.agent, step.isolated)
     db.execute(
         "INSERT INTO step_keys VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (event.seq, user, event.session, step.exchange, event.agent, step.isolated, at, *keys),
+        (event.seq, user, *place, at, step.outcome, *keys),
     )
     # two a step, oldest first: the table stays at a week's length and no append pays for a long clean-up
     db.execute(
         "DELETE FROM step_keys WHERE seq IN (SELECT seq FROM step_keys ORDER BY seq LIMIT 2) AND at < ?",
         (at - _TAIL_LIFE,),
     )
-    if step.block is not None:
-        records = _json({*step.injected, *step.block.items})
-        db.execute("INSERT INTO injections VALUES (?, ?, ?)", (user, event.seq, records))
 
 
 def _json(value: object) -> str:

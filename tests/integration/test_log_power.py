@@ -18,7 +18,7 @@ from typing import Any
 import apsw
 import pytest
 
-from hearth.memory.events import rows, writer
+from hearth.memory.events import cursors, rows, writer
 from hearth.memory.events.database import Synchronous, configure_writer, prepare_schema
 from hearth.memory.events.writer import Writer
 from tests.events import START, step
@@ -147,6 +147,7 @@ async def lost_at_power_cuts(folder: Path, synchronous: Synchronous) -> int:
             event = step(user=user, reply_text="x" * 500)
             await work.do(partial(rows.append, events=[event], now=START))
             acknowledged.append(event.id)
+            await work.do(partial(cursors.start_attempt, consumer="index", event=event), relaxed=True)
             if chance.random() < CUTS / (WRITERS * APPENDS):
                 with disk.mutex:
                     cuts.append((list(acknowledged), disk.after_a_cut(chance)))

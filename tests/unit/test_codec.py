@@ -114,10 +114,23 @@ def test_a_line_of_a_newer_program_is_said() -> None:
 @pytest.mark.parametrize(
     "damage", [lambda b: b[:-3], lambda b: b"junk", lambda b: b[:6] + b"\0" * (len(b) - 6)]
 )
-def test_a_damaged_body_is_said(damage: Any) -> None:
-    """Bytes that were cut or overwritten are a typed error, never a wrong payload."""
+def test_a_cut_body_is_said(damage: Any) -> None:
+    """A body that is no whole frame is a typed error."""
     with pytest.raises(UnknownEvent):
         decode("memory.added", 1, damage(encode(memory().payload).body))
+
+
+def test_no_flipped_bit_passes_unseen() -> None:
+    """Whichever bit of a body the disk turns over, the outcome is that error and never another payload."""
+    payload = memory("the number is 4711").payload
+    body = encode(payload).body
+    for bit in range(8 * len(body)):
+        damaged = bytearray(body)
+        damaged[bit // 8] ^= 1 << bit % 8
+        try:
+            assert payload == decode("memory.added", 1, bytes(damaged))
+        except UnknownEvent:
+            continue
 
 
 def test_an_old_version_is_lifted_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
