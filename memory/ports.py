@@ -150,7 +150,7 @@ class EventLog(Protocol):
         ...
 
     async def users(self, tenant: str, *, after: str, limit: int) -> list[str]:
-        """Users of the tenant that have any event, in order of name, after `after`."""
+        """Users of the tenant with any event since they were last erased, in order of name, after `after`."""
         ...
 
     async def pages(self, tenant: str, user: str, *, limit: int) -> list[Page]:
