@@ -20,7 +20,7 @@ UPCASTERS: dict[tuple[str, int], Upcaster] = {}
 """By (kind, version to start from). A kind needs one for every version below its own in `VERSIONS`."""
 
 MAX_BYTES = 1 << 28
-"""Largest payload that is stored and read back, in bytes of JSON: far above any request that a gateway lets in."""
+"""Largest payload, in bytes of JSON: far above any request that a gateway lets in."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
