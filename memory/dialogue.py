@@ -221,7 +221,7 @@ def _present(turns: Sequence[Turn], new: AbstractSet[int]) -> tuple[str, ...]:
     return tuple(turn.text for turn in turns if turn.text and (turn.role != "user" or turn.index not in new))
 
 
-_WIDE_SPACE = re.compile(r"[^\S\x00-\x7f]")
+_WIDE_SPACE = [chr(code) for code in range(128, 0x3001) if chr(code).isspace()]
 _ASCII_SPACE = bytes(code for code in range(128) if chr(code).isspace())
 
 
@@ -229,7 +229,9 @@ def _essence(text: str) -> bytes:
     """Text as digests see it: NFC, no whitespace at all, so that a client may join and trim as it likes."""
     if text.isascii():
         return text.encode().translate(None, _ASCII_SPACE)
-    composed = _WIDE_SPACE.sub("", unicodedata.normalize("NFC", text))
+    composed = unicodedata.normalize("NFC", text)
+    if any(space in composed for space in _WIDE_SPACE):
+        composed = "".join(composed.split())
     return composed.encode("utf-8", "replace").translate(None, _ASCII_SPACE)
 
 

@@ -218,6 +218,13 @@ def test_digests_need_the_secret() -> None:
     assert exchange_id("s", "", "Hi", SECRET) != exchange_id("s", "", "Hi", b"t" * 32)
 
 
+def test_white_space_of_any_script_is_none() -> None:
+    """Wide, hard and narrow spaces count as little as plain ones, and composed letters as decomposed ones."""
+    one = tails(pairs(("Grüße\u3000aus Köln", "schön\u00a0da")), SECRET)
+    two = tails(pairs(("Gru\u0308ße aus  Köln", "schön\n da")), SECRET)
+    assert one == two
+
+
 def test_fields_can_not_run_into_each_other() -> None:
     """Where one text ends and the next begins is part of the digest, whatever the texts hold."""
     assert tails(pairs(("ab", "c")), SECRET).last_pair != tails(pairs(("a", "bc")), SECRET).last_pair
