@@ -30,10 +30,12 @@ _DROPPED_TAGS = (
     "system-reminder|system_reminder|environment_details|environment_context|user_instructions|user-prompt-submit-hook"
     "|local-command-stdout|local-command-stderr|local-command-caveat|command-name|command-message|bash-stdout|bash-stderr"
     "|post-tool-use-hook|task-notification|ide_selection|ide_opened_file|ide_diagnostics|new-diagnostics|turn_aborted"
-    "|additional_data|attached_files|open_and_recently_viewed_files|user_info|project_layout|rules|cursor_rules_context"
-    "|manually_attached_skills|available_instructions|system_notification|skill|subagent_notification"
+    "|open_and_recently_viewed_files|manually_attached_skills|system_notification|subagent_notification"
 )
-_UNWRAPPED_TAGS = "user_query|user_message|command-args|bash-input|task|feedback|userRequest"
+"""Tags that only client programs write. Words such as `rules` or `context` are left out: people use them too."""
+_UNWRAPPED_TAGS = "user_message|command-args|bash-input|task|feedback"
+_QUERY_TAGS = ("user_query", "userRequest")
+"""Where a message has one of these (Cursor, Copilot, Open WebUI), the rest is the program's."""
 
 _DROPPED = re.compile(rf"<({_DROPPED_TAGS})(?:\s[^<>]*)?>")
 _UNWRAPPED = re.compile(rf"</?(?:{_UNWRAPPED_TAGS})>")
@@ -75,6 +77,16 @@ def _without_rag(text: str) -> str:
     return _RAG_FILES.sub("", text)
 
 
+def _query_alone(text: str) -> str:
+    """What stands in the last query tag; `text` itself where there is none."""
+    for tag in _QUERY_TAGS:
+        _, opened, rest = text.rpartition(f"<{tag}>")
+        query, closed, _ = rest.partition(f"</{tag}>")
+        if opened and closed:
+            return query
+    return text
+
+
 def user_text(text: str) -> str:
     """What the user typed: without our block and without what clients wrap around it. May be empty."""
     text = well_formed(text)
@@ -84,7 +96,8 @@ def user_text(text: str) -> str:
         return ""
     if "<" not in text:
         return text.strip()
-    text = _without_sections(_AGENTS_FILE.sub("", detach(text)), _DROPPED)
+    text = _query_alone(_AGENTS_FILE.sub("", detach(text)))
+    text = _without_sections(text, _DROPPED)
     return _UNWRAPPED.sub("", text).strip()
 
 

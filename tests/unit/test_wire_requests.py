@@ -298,7 +298,10 @@ def test_scaffolding_is_not_the_users_words() -> None:
     ("text", "said"),
     [
         ("<environment_details>\n# VSCode\n</environment_details>\nFix it", "Fix it"),
-        ("<user_query>\nFix it\n</user_query>", "Fix it"),
+        ("<user_info>\nOS: linux\n</user_info>\n<user_query>\nFix it\n</user_query>", "Fix it"),
+        ("<context>\nfiles\n</context>\n<userRequest>\nFix it\n</userRequest>\n", "Fix it"),
+        ("<rules>be brief</rules> Fix it", "<rules>be brief</rules> Fix it"),
+        ("What is <user_query> for?", "What is <user_query> for?"),
         ("<command-name>/fix</command-name><command-args>it now</command-args>", "it now"),
         ("# AGENTS.md instructions for /src\n\n<INSTRUCTIONS>\nUse tabs.\n</INSTRUCTIONS>", ""),
         ("<environment_context>\n  <cwd>/src</cwd>\n</environment_context>", ""),
