@@ -80,7 +80,7 @@ class PageDecider:
         decided: Sequence[Payload] = (),
     ) -> list[Payload]:
         payloads = decide_pages(state, event, upto=upto, over=over)
-        if not payloads and state.page is None:
+        if not payloads:
             return []
         parent = parent_of(state.steps)
         parent_state = None if parent is None else await self._state_in_log(event, parent)

@@ -4,18 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
 from hearth.memory import metrics
 from hearth.memory.deciders import PageDecider
 from hearth.memory.errors import LeaseLost, Unavailable
+from hearth.memory.events.kinds import Event
 from hearth.memory.ports import Clock, Consumers, EventLog, LongTerm, ShortTerm
 from hearth.memory.projectors import IndexProjector
 from hearth.memory.runner import Consumer, Runner, Timing
 
 logger = logging.getLogger(__name__)
+
+
+REPLAY_ROWS = 500
+"""Events read at once in a replay."""
+
+
+@runtime_checkable
+class Rebuildable(Protocol):
+    """What a long-term memory adds that can find its own data lost or broken."""
+
+    @property
+    def needs_rebuild(self) -> bool:
+        """True from the moment its data was found missing until `mark_rebuilt`."""
+        ...
+
+    async def mark_rebuilt(self) -> None:
+        """Say that the log was projected again."""
+        ...
 
 
 class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,12 +72,14 @@ class Worker:
         batch: int = 64,
         timing: Timing | None = None,
     ) -> None:
+        self._log = log
         self._consumers = consumers
+        self._long_term = long_term
         self._clock = clock
         self._timing = timing or Timing()
         self._pages = PageDecider(log=log, consumers=consumers)
-        index = IndexProjector(log=log, short_term=short_term, long_term=long_term)
-        parts: tuple[Consumer, ...] = (self._pages, index)
+        self._index = IndexProjector(log=log, short_term=short_term, long_term=long_term)
+        parts: tuple[Consumer, ...] = (self._pages, self._index)
         self._runners = [
             Runner(part, consumers, owner=owner, batch=batch, timing=self._timing) for part in parts
         ]
@@ -137,6 +160,35 @@ class Worker:
         self.notify()
         return True
 
+    async def replay(self) -> int:
+        """Project the whole log again, for stores that lost what they had; returns the number of events.
+
+        Decides nothing, and goes on past an event that fails: that one is logged and counted. Raises
+        Unavailable; what was projected until then stays.
+        """
+        after = count = 0
+        while events := await self._log.read(after=after, limit=REPLAY_ROWS, kinds=self._index.kinds):
+            at = 0
+            while at < len(events):
+                size = self._index.together(events[at:])
+                await self._project(events[at : at + size])
+                at += size
+            after, count = events[-1].seq, count + len(events)
+        return count
+
+    async def _project(self, events: Sequence[Event]) -> None:
+        try:
+            await self._index.handle(events)
+        except Unavailable:
+            raise
+        except Exception:
+            if len(events) > 1:
+                for event in events:
+                    await self._project([event])
+                return
+            logger.exception("event %s can't be projected again", events[0].id)
+            metrics.FAILURES.labels("worker.replay").inc()
+
     async def health(self) -> WorkerHealth:
         """Lag, parked events and failures. Raises LogUnavailable."""
         return WorkerHealth(
@@ -161,9 +213,16 @@ class Worker:
 
     async def _watch(self) -> None:
         while True:
-            await asyncio.sleep(self._timing.tick)
             try:
+                await self._rebuild()
                 await self.tick()
             except (Unavailable, LeaseLost):
-                logger.warning("idle exchanges stay open until the next look", exc_info=True)
-                metrics.FAILURES.labels("worker.tick").inc()
+                logger.warning("idle exchanges and lost data wait until the next look", exc_info=True)
+                metrics.FAILURES.labels("worker.watch").inc()
+            await asyncio.sleep(self._timing.tick)
+
+    async def _rebuild(self) -> None:
+        if isinstance(self._long_term, Rebuildable) and self._long_term.needs_rebuild:
+            events = await self.replay()
+            await self._long_term.mark_rebuilt()
+            logger.info("long-term memory was filled from the log: %d events", events)

@@ -28,16 +28,15 @@ def decide_pages(
     `event` is the exchange's newest step. `upto` is the `seq` past which steps are not looked at (default:
     the event's own), so that a decision never depends on how far the log has run ahead. `over` says that
     no step will follow. `tree` is needed where `needs_tree` says so; without it the exchange simply follows
-    its parent. Returns nothing where nothing changes: an open or failed exchange, or an equal page.
+    its parent. Returns nothing while the exchange has no page, or for a step that adds nothing. A page
+    that stays as it is is closed again all the same: its step made the exchange open, and its page
+    unsettled.
     """
     steps = _steps(state, event.seq if upto is None else upto)
     # An exchange that has its page already was over once: the page then follows every further step.
     page = assemble(steps, over=over or state.page is not None)
-    if page is None:
+    if page is None or (not over and is_dead(step_of(event))):
         return []
-    if over and state.page is not None and _same_text(state.page, page):
-        # It counts as open since it got another step: close it again, wherever its branch is by now.
-        return [PageClosed(page=state.page)]
     parent = parent_of(steps)
     moves: list[PageMoved] = []
     if tree is None:
@@ -46,7 +45,7 @@ def decide_pages(
         at = max(step.occurred_at for step in steps if not is_dead(step_of(step)))
         page_state, moves = follow(tree, page.id, parent, at=at)
         page = msgspec.structs.replace(page, previous=nearest_page(tree, parent), state=page_state)
-    return [*([] if page == state.page else [PageClosed(page=page)]), *moves]
+    return [PageClosed(page=page), *moves]
 
 
 def needs_tree(state: ExchangeState, parent_state: str | None) -> bool:
@@ -130,10 +129,6 @@ def decisions(source: Event, payloads: Sequence[Payload], *, cause: str = "") ->
 def _steps(state: ExchangeState, upto: int) -> list[Event]:
     seen = [event for event in state.steps if event.seq <= upto]
     return sorted(seen, key=lambda event: (event.occurred_at, event.seq))
-
-
-def _same_text(before: Page, after: Page) -> bool:
-    return msgspec.structs.replace(after, state=before.state, previous=before.previous) == before
 
 
 def _kept(live: Sequence[Event], *, over: bool) -> list[Event]:

@@ -153,13 +153,13 @@ def test_a_regenerated_reply_replaces_the_page() -> None:
 
 
 def test_a_cut_or_failed_regeneration_leaves_the_complete_reply() -> None:
-    """A complete reply is only ever replaced by a complete one."""
-    good = captured("x", "one", seq=1)
+    """A complete reply is only ever replaced by a complete one, and a failure is no news at all."""
+    good, cut = captured("x", "one", seq=1), captured("x", "tw", seq=2, outcome="partial")
     before = closed_page(decide_pages(state_of(good), good))
-    for outcome in ("partial", "failed"):
-        again = captured("x", "tw", seq=2, outcome=outcome)
-        tree = grow({}, [good, again], upto=2)
-        assert decide_pages(state_of(good, again, page=before), again, tree=tree) == []
+    tree = grow({}, [good, cut], upto=2)
+    assert closed_page(decide_pages(state_of(good, cut, page=before), cut, tree=tree)) == before
+    failed = captured("x", "tw", seq=2, outcome="failed")
+    assert decide_pages(state_of(good, failed, page=before), failed, tree=tree) == []
 
 
 def test_a_regenerated_last_step_keeps_the_loop_before_it() -> None:
@@ -189,13 +189,12 @@ def test_steps_past_the_event_are_not_looked_at() -> None:
     assert closed_page(decide_pages(state, first)).reply_text == "one"
 
 
-def test_an_equal_page_is_no_news_until_the_exchange_is_closed_again() -> None:
-    """Nothing is decided twice, but an exchange that got another step is closed again when it is over."""
-    event = captured("x", "one")
-    page = closed_page(decide_pages(state_of(event), event))
-    tree = grow({}, [event], upto=1)
-    assert decide_pages(state_of(event, page=page), event, tree=tree) == []
-    assert closed_page(decide_pages(state_of(event, page=page), event, tree=tree, over=True)) == page
+def test_an_equal_page_is_closed_again() -> None:
+    """A repeated reply changes nothing, but what the new step made open and unsettled is closed again."""
+    first, again = captured("x", "one", seq=1), captured("x", "one", seq=2)
+    page = closed_page(decide_pages(state_of(first), first))
+    tree = grow({}, [first, again], upto=2)
+    assert closed_page(decide_pages(state_of(first, again, page=page), again, tree=tree)) == page
 
 
 def test_a_carry_over_stays_one_and_is_never_recalled() -> None:

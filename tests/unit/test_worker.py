@@ -289,14 +289,17 @@ async def test_ten_idle_minutes_close_an_open_exchange(world: World) -> None:
     assert await world.indexed("x1") == ["x1"]
 
 
-async def test_a_cut_regeneration_does_not_keep_an_exchange_open(world: World) -> None:
-    """The page stays the complete reply's, and the exchange is closed again when it is idle."""
+async def test_a_cut_or_equal_regeneration_leaves_nothing_open_or_unsettled(world: World) -> None:
+    """The page stays the complete reply's, the exchange is closed, and its page can leave in its turn."""
     await world.say("x1", "tell me", reply_text="all of it")
-    await world.say("x1", "tell me", reply_text="half", outcome="partial")
     await world.worker.drain()
-    world.clock.at += timedelta(minutes=11)
-    await world.worker.tick()
-    assert await world.log.idle_exchanges(before=world.clock.at, limit=5) == []
+    await world.say("x1", "tell me", reply_text="half", outcome="partial")
+    await world.say("x1", "tell me", reply_text="all of it")
+    await world.say("x2", "more", parent="x1")
+    await world.say("x3", "and more", parent="x2")
+    await world.worker.drain()
+    assert await world.log.idle_exchanges(before=world.clock.at + timedelta(hours=1), limit=5) == []
+    assert await world.recent() == ["x2", "x3"]
     page = await world.log.record("acme", "alice", "x1")
     assert isinstance(page, Page)
     assert page.reply_text == "all of it"
@@ -460,3 +463,33 @@ async def test_case_26_steps_of_one_exchange_make_one_page_at_any_batch_size(wor
     assert await world.long_term.count(ALICE.owner) == 1
     assert world.long_term.contexts["x1"] == "ask\none\n\nthree"
     await worker.stop()
+
+
+class LostLongTerm(FaultyLongTerm):
+    """Long-term memory that comes up empty and says so."""
+
+    needs_rebuild = True
+
+    async def mark_rebuilt(self) -> None:
+        self.needs_rebuild = False
+
+
+async def test_long_term_memory_that_lost_its_data_is_filled_from_the_log(world: World) -> None:
+    """An empty index that says so gets every live record again, and nothing is decided anew."""
+    await world.say("x1", "I live in Oslo")
+    await world.say("x2", "poison", parent="x1")
+    await world.say("x3", "gone", parent="x2")
+    await world.append(PageForgotten(page="x3"))
+    await world.worker.drain()
+    before = await world.log.read()
+    world.long_term = LostLongTerm()
+    world.long_term.faults["poison"] = ValueError("can't embed that")
+    world.worker = world.new_worker()
+    await world.worker.start()
+
+    async def rebuilt() -> bool:
+        return not world.long_term.needs_rebuild  # type: ignore[attr-defined]
+
+    await until(rebuilt)
+    assert await world.indexed("x1", "x2", "x3") == ["x1"]
+    assert await world.log.read() == before
