@@ -30,14 +30,16 @@ def main(arguments: list[str]) -> int:
         return 2
     testing = arguments[0] == "test"
     install("test" if testing else "run")
-    command = [BIN / "python", ROOT / "tests" / "run.py", *arguments[1:]] if testing else [BIN / "hearth", *arguments]
+    program = [BIN / "python", ROOT / "tests" / "run.py"] if testing else [BIN / "hearth"]
+    command = [*program, *(arguments[1:] if testing else arguments)]
     return subprocess.call([str(part) for part in command], cwd=ROOT)  # noqa: S603 - our own programs
 
 
 def install(kind: str) -> None:
     """Bring `.venv` to the state of the lock; a stamp makes the next start quick."""
     lock = ROOT / LOCKS[kind]
-    stamp = VENV / f".{kind}-{hashlib.sha256(lock.read_bytes() + (ROOT / 'pyproject.toml').read_bytes()).hexdigest()[:16]}"
+    state = hashlib.sha256(lock.read_bytes() + (ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    stamp = VENV / f".{kind}-{state[:16]}"
     if stamp.exists():
         return
     if not BIN.exists():

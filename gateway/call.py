@@ -46,6 +46,8 @@ class Call:
     shadow: bool = False
     milliseconds: float = 0.0
     """Time that Hearth took before the call was forwarded."""
+    retry_after: str = ""
+    """The provider's header of that name, of a refused call."""
     captured: bool = False
 
     def off(self, reason: str) -> None:
@@ -74,6 +76,8 @@ CALL: ContextVar[Call | None] = ContextVar("hearth_call", default=None)
 def response_headers(call: Call) -> dict[str, str]:
     """The `x-hearth-*` headers of a reply."""
     headers = {"x-hearth-status": call.status}
+    if call.retry_after:
+        headers["retry-after"] = call.retry_after
     if call.reason:
         headers["x-hearth-reason"] = call.reason
     if call.opened is not None:

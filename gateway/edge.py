@@ -179,7 +179,10 @@ class _ReplyTee:
 
 
 def _add_headers(message: Message, call: Call) -> None:
+    present = {name.lower() for name, _ in message.get("headers", [])}
     extra = [
-        (name.encode(), value.encode("latin-1", "replace")) for name, value in response_headers(call).items()
+        (name.encode(), value.encode("latin-1", "replace"))
+        for name, value in response_headers(call).items()
+        if name.encode() not in present
     ]
     message["headers"] = [*message.get("headers", []), *extra]

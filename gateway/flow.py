@@ -1,4 +1,4 @@
-"""What happens to a model call before it is forwarded and after its reply: the gateway's use of the engine."""
+"""What happens to a model call before it is forwarded and after its reply."""
 
 from __future__ import annotations
 

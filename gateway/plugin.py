@@ -86,6 +86,18 @@ class HearthPlugin(CustomLogger):
         call = self._stock_calls.get(str(data.get("litellm_call_id")))
         return response_headers(call) if call is not None else None
 
+    async def async_post_call_failure_hook(
+        self,
+        request_data: dict[str, Any],
+        original_exception: Exception,
+        user_api_key_dict: Any,
+        traceback_str: str | None = None,
+    ) -> None:
+        """Keep the provider's `retry-after`, which LiteLLM drops, for the edge to pass on."""
+        call = CALL.get()
+        if call is not None:
+            call.retry_after = _retry_after(original_exception)
+
     async def async_logging_hook(
         self, kwargs: dict[str, Any], result: Any, call_type: str
     ) -> tuple[dict[str, Any], Any]:
@@ -219,6 +231,21 @@ def _window(deployment: dict[str, Any]) -> int:
     name = (deployment.get("litellm_params") or {}).get("model", "")
     known = litellm.model_cost.get(name) or litellm.model_cost.get(name.partition("/")[2]) or {}
     return int(known.get("max_input_tokens") or 0)
+
+
+def _retry_after(error: BaseException | None) -> str:
+    """The header of the provider's reply, wherever LiteLLM has put it; empty where there is none."""
+    while error is not None:
+        response = getattr(error, "response", None)
+        for headers in (
+            getattr(error, "litellm_response_headers", None),
+            getattr(error, "headers", None),
+            getattr(response, "headers", None),
+        ):
+            if headers and headers.get("retry-after"):
+                return str(headers["retry-after"])
+        error = error.__cause__ or error.__context__
+    return ""
 
 
 def _reply(response: Any, *, error: str) -> WireReply:

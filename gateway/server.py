@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
@@ -90,6 +92,8 @@ def build_app(settings: Settings) -> Edge:
 def serve(settings: Settings, *, host: str, port: int) -> None:
     """Serve until SIGTERM or SIGINT; calls in flight are finished and captured first."""
     app = build_app(settings)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _ended)  # uvicorn raises the signal again once it has drained
     uvicorn.run(
         app,
         host=host,
@@ -98,3 +102,7 @@ def serve(settings: Settings, *, host: str, port: int) -> None:
         timeout_graceful_shutdown=DRAIN_SECONDS,
         access_log=False,
     )
+
+
+def _ended(number: int, frame: FrameType | None) -> None:
+    """All is drained and closed; the process ends by itself."""

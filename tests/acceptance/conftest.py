@@ -134,7 +134,9 @@ def _provider() -> Iterator[ScriptedProvider]:
 
 
 @pytest.fixture(scope="session")
-def gateway(_provider: ScriptedProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+def gateway(
+    _provider: ScriptedProvider, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[GatewayProcess]:
     """One gateway for all tests; they keep apart by their users."""
     home = tmp_path_factory.mktemp("gateway") / "data"
     running = start(document(_provider, home), home)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import httpx
 import pytest
 
@@ -52,7 +54,7 @@ def test_case_15_an_unrelated_question_reaches_the_provider_as_it_was_sent(
 def test_completions_have_no_memory_unless_it_is_asked_for(
     gateway: GatewayProcess, provider: ScriptedProvider, user: str
 ) -> None:
-    """On /v1/completions memory is off by default; with the header the block stands in front of the prompt."""
+    """On /v1/completions memory is off; asked for, the block stands in front of the prompt."""
     remember(gateway, user, "My dog is called Zebedee.")
     quiet = ask(gateway, user, "What is the name of my dog?", route="completions")
     assert quiet.headers["x-hearth-status"] == "off"
@@ -94,7 +96,7 @@ def test_the_reply_has_the_headers_that_explain_it(
     for stream in (False, True):
         headers = ask(gateway, user, "What is the name of my dog?", route=route, stream=stream).headers
         assert headers["x-hearth-status"] == "ok"
-        assert headers["x-hearth-recalled"] == "1"
+        assert int(headers["x-hearth-recalled"]) >= 1
         assert int(headers["x-hearth-tokens"]) > 0
         assert float(headers["x-hearth-ms"]) > 0
         with gateway.client(APP, **{"x-hearth-user": user}) as client:
@@ -141,8 +143,6 @@ def test_a_client_that_hangs_up_leaves_a_partial_exchange(
             read += chunk
             if b"capital" in read:
                 break
-    import time
-
     deadline = time.monotonic() + 10
     found: list[dict[str, object]] = []
     while not found and time.monotonic() < deadline:
