@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -58,6 +58,8 @@ class Example:
     kind: str
     fold: int
     rows: dict[str, Numbers]
+    blind: dict[str, Numbers]
+    """The same as they are where the question has no vector."""
 
     @property
     def positive(self) -> bool:
@@ -163,14 +165,14 @@ class Sampler:
         places: Sequence[int],
         wanted: set[str] | None = None,
     ) -> Iterator[Example]:
-        pool = gather(collection.search(text, vector, places), ShortTermView(), text, analyzed)
-        scores = combine(signals(pool, Query(text=text, at=NOW), Weights()), Weights())
-        best = np.argsort(-scores)[:10]
-        rows = best[:3] if wanted is None else [i for i in best if pool.records[i].id in wanted][:1]
-        if len(rows):
-            yield Example(
-                kind=kind, fold=fold, rows={n: v[rows] for n, v in relevance_signals(pool, text).items()}
-            )
+        found = collection.search(text, vector, places)
+        blind = [
+            msgspec.structs.replace(one, text_score=None, context_score=None) for one in found.candidates
+        ]
+        rows = _best(found, text, wanted)
+        unseen = _best(SearchResult(candidates=tuple(blind), missing=("dense",)), text, wanted)
+        if rows and unseen:
+            yield Example(kind=kind, fold=fold, rows=rows, blind=unseen)
 
     def _queries(self, texts: Sequence[str]) -> Numbers:
         return np.array(self._embedder.embed_queries(list(texts)))
@@ -183,6 +185,15 @@ class Sampler:
     def _pick(self, places: Sequence[int]) -> list[int]:
         size = min(int(self._random.choice((1, 3, 10, 30))), len(places))
         return [int(place) for place in self._random.choice(list(places), size, replace=False)]
+
+
+def _best(found: SearchResult, text: str, wanted: set[str] | None) -> dict[str, Numbers]:
+    """Signals of the best three, or of the best wanted one among the first ten; empty where none is."""
+    pool = gather(found, ShortTermView(), text, analyzed)
+    scores = combine(signals(pool, Query(text=text, at=NOW), Weights()), Weights())
+    best = np.argsort(-scores, kind="stable")[:10]
+    rows = best[:3] if wanted is None else [i for i in best if pool.records[i].id in wanted][:1]
+    return {name: values[rows] for name, values in relevance_signals(pool, text).items()} if len(rows) else {}
 
 
 def _memory(number: int, text: str) -> Memory:
@@ -252,9 +263,10 @@ def main() -> None:
         models[embedder.name] = fit(examples, SIGNALS["embedder"])
         measured[embedder.name] = passes(examples, SIGNALS["embedder"])
         print(embedder.name, models[embedder.name], measured[embedder.name], flush=True)
-    for name in ("lexical", "unknown"):
-        models[name] = fit(together, SIGNALS[name])
-        measured[name] = passes(together, SIGNALS[name])
+    blind = [replace(one, rows=one.blind) for one in together]
+    for name, examples in (("lexical", blind), ("unknown", together)):
+        models[name] = fit(examples, SIGNALS[name])
+        measured[name] = passes(examples, SIGNALS[name])
         print(name, models[name], measured[name], flush=True)
     if given.write:
         made = Fit(made_by="benchmarks/fit_relevance.py", measured=measured, models=models)

