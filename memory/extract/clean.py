@@ -32,7 +32,7 @@ _DROPPED_TAGS = (
     "|post-tool-use-hook|task-notification|ide_selection|ide_opened_file|ide_diagnostics|new-diagnostics|turn_aborted"
     "|open_and_recently_viewed_files|manually_attached_skills|system_notification|subagent_notification"
 )
-"""Tags that only client programs write. Words such as `rules` or `context` are left out: people use them too."""
+"""Tags that only client programs write; words such as `rules` or `context` are not: people use them too."""
 _UNWRAPPED_TAGS = "user_message|command-args|bash-input|task|feedback"
 _QUERY_TAGS = ("user_query", "userRequest")
 """Where a message has one of these (Cursor, Copilot, Open WebUI), the rest is the program's."""
