@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TypeVar
 
@@ -41,6 +42,10 @@ class EdgeLongTerm:
     async def mark_rebuilt(self) -> None:
         """The collection holds all that the log says it should."""
         await self._run(self._index.collection.mark_rebuilt)
+
+    async def compact(self) -> None:
+        """Write the collection anew, so that nothing of what was removed is left in its files."""
+        await self._run(lambda: self._index.compact(nullcontext))
 
     async def search(self, request: SearchRequest) -> SearchResult:
         """See LongTerm. Raises BadInput without owners."""

@@ -15,8 +15,11 @@ import json
 import logging
 import os
 import socket
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
+from shutil import rmtree
 from urllib.parse import quote
 
 import qdrant_edge as qdrant
@@ -33,6 +36,8 @@ LOCK_SECONDS = 5.0
 _FORMAT = 1
 CHECKPOINT_EVERY = 2_000
 """Writes between two flushes proper: about 20 MB of write-ahead log, 0.2 s to replay."""
+_SHARD, _FRESH, _STALE = "shard", "shard.fresh", "shard.stale"
+_COPIED = 64
 _NO_GRAPH = 10**9
 """Kilobytes before a segment gets an HNSW graph: never, since one owner's records are scanned faster."""
 
@@ -48,10 +53,12 @@ class Collection:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.set_aside = ""
         self.writes = 0
-        self._lock = FileLock(self.folder / "lock", timeout=LOCK_SECONDS)
+        self._lock = FileLock(self.folder / "lock", timeout=LOCK_SECONDS, thread_local=False)
         self._acquire()
         self._describe(embedder, dimension)
-        self.shard = self._open(dimension)
+        self._config = _config(dimension)
+        self._tidy()
+        self.shard = self._open()
         self.terms = TermStats(self.folder / "terms.sqlite")
 
     @property
@@ -71,7 +78,7 @@ class Collection:
 
     def sync(self) -> None:
         """Make what was committed survive a power cut. Part two of a flush; reads may go on meanwhile."""
-        for path in [*(self.folder / "shard" / "wal").iterdir(), *self.folder.glob("terms.sqlite*")]:
+        for path in [*(self.folder / _SHARD / "wal").iterdir(), *self.folder.glob("terms.sqlite*")]:
             _sync(path)
 
     def checkpoint(self) -> None:
@@ -79,6 +86,24 @@ class Collection:
         self.terms.commit()
         self.shard.flush()
         self.writes = 0
+
+    def compact(self, piece: Callable[[], AbstractContextManager[None]]) -> None:
+        """Copy every record into a new shard and delete the old one, files and all.
+
+        Holds `piece()` for 64 records at a time and at the end for the exchange of the two. Killed at any
+        moment it leaves one whole shard, which the next opening finds.
+        """
+        fresh = _create(self.folder / _FRESH, self._config)
+        after: qdrant.PointId | None = None
+        while True:
+            with piece():
+                after = _copy(self.shard, fresh, after)
+            if after is None:
+                break
+        with piece():
+            fresh.flush()
+            fresh.close()
+            self._exchange()
 
     def close(self) -> None:
         """Checkpoint, close and unlock."""
@@ -109,9 +134,25 @@ class Collection:
         if found != mine:
             raise StoreUnavailable(PART, f"{path} says {found}, this program writes {mine}")
 
-    def _open(self, dimension: int) -> qdrant.EdgeShard:
-        path = self.folder / "shard"
-        config = _config(dimension)
+    def _exchange(self) -> None:
+        self.shard.close()
+        (self.folder / _SHARD).rename(self.folder / _STALE)
+        (self.folder / _FRESH).rename(self.folder / _SHARD)
+        self.shard = qdrant.EdgeShard.load(str(self.folder / _SHARD), self._config)
+        rmtree(self.folder / _STALE)
+        self.terms.truncate()
+        self.writes = 0
+
+    def _tidy(self) -> None:
+        """Undo or finish a `compact` that was killed."""
+        if not (self.folder / _SHARD).exists() and (self.folder / _STALE).exists():
+            (self.folder / _STALE).rename(self.folder / _SHARD)
+        for name in (_FRESH, _STALE):
+            rmtree(self.folder / name, ignore_errors=True)
+
+    def _open(self) -> qdrant.EdgeShard:
+        path = self.folder / _SHARD
+        config = self._config
         if path.exists():
             try:
                 return qdrant.EdgeShard.load(str(path), config)
@@ -129,6 +170,18 @@ class Collection:
         for file in self.folder.glob("terms.sqlite*"):
             file.unlink()
         self.set_aside = kept
+
+
+def _copy(
+    source: qdrant.EdgeShard, target: qdrant.EdgeShard, after: qdrant.PointId | None
+) -> qdrant.PointId | None:
+    """Copy the next records in order of id; returns where to go on, None at the end."""
+    request = qdrant.ScrollRequest(limit=_COPIED, offset=after, with_payload=True, with_vector=True)
+    records, following = source.scroll(request)
+    points = [qdrant.Point(one.id, one.vector or {}, one.payload) for one in records]
+    if points:
+        target.update(qdrant.UpdateOperation.upsert_points(points))
+    return following
 
 
 def _sync(path: Path) -> None:

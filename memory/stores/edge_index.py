@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import TypeAlias
@@ -48,7 +48,6 @@ class EdgeIndex:
     def __init__(self, directory: Path, *, embedder: str, dimension: int) -> None:
         with _translated():
             self.collection = Collection(directory, embedder=embedder, dimension=dimension)
-        self._shard = self.collection.shard
         self._terms = self.collection.terms
         self._analyzer = Analyzer()
 
@@ -91,20 +90,22 @@ class EdgeIndex:
         }
         with _translated():
             point = qdrant.Point(_point(owner, record.id), vectors, payload)
-            self._shard.update(qdrant.UpdateOperation.upsert_points([point]))
+            self.collection.shard.update(qdrant.UpdateOperation.upsert_points([point]))
             self._terms.add(owner, person, record.id, weights)
             self.collection.writes += 1
 
     def get(self, owner: str, ids: Sequence[str]) -> list[msgspec.Raw]:
         """JSON of those of the ids that the owner has."""
         with _translated():
-            points = self._shard.retrieve([_point(owner, one) for one in ids], ["record"], False)
+            points = self.collection.shard.retrieve([_point(owner, one) for one in ids], ["record"], False)
         return [_raw(point.payload) for point in points]
 
     def delete(self, owner: str, ids: Sequence[str]) -> None:
         """Remove those of the ids that the owner has."""
         with _translated():
-            self._shard.update(qdrant.UpdateOperation.delete_points([_point(owner, one) for one in ids]))
+            self.collection.shard.update(
+                qdrant.UpdateOperation.delete_points([_point(owner, one) for one in ids])
+            )
             for one in ids:
                 self._terms.remove(owner, one)
             self.collection.writes += len(ids)
@@ -114,21 +115,21 @@ class EdgeIndex:
         person = person_of(tenant, user)
         with _translated():
             theirs = qdrant.Filter(must=[_equal("person", (person,))])
-            self._shard.update(qdrant.UpdateOperation.delete_points_by_filter(theirs))
+            self.collection.shard.update(qdrant.UpdateOperation.delete_points_by_filter(theirs))
             self._terms.clear(person)
             self.collection.writes += 1
 
     def count(self, owner: str) -> int:
         """How many records the owner has."""
         with _translated():
-            return self._shard.count(
+            return self.collection.shard.count(
                 qdrant.CountRequest(filter=qdrant.Filter(must=[_equal("owner", (owner,))]))
             )
 
     def points(self) -> int:
         """How many records the collection has."""
         with _translated():
-            return self._shard.info().points_count
+            return self.collection.shard.info().points_count
 
     def commit(self) -> None:
         """Make everything written so far survive a killed process."""
@@ -139,6 +140,11 @@ class EdgeIndex:
         """Make what was committed survive a power cut; any thread may call this, beside reads."""
         with _translated():
             self.collection.sync()
+
+    def compact(self, piece: Callable[[], AbstractContextManager[None]]) -> None:
+        """Write the collection anew without what was removed; reads may go on between two `piece()`."""
+        with _translated():
+            self.collection.compact(piece)
 
     def close(self) -> None:
         """Flush and close."""
@@ -151,7 +157,7 @@ class EdgeIndex:
         if not queries:
             return {}
         requests = [qdrant.QueryRequest(limit=limit, query=query, filter=only) for query in queries.values()]
-        answers = self._shard.query_batch(qdrant.QueryBatchRequest(requests))
+        answers = self.collection.shard.query_batch(qdrant.QueryBatchRequest(requests))
         return {
             name: {point.id: point.score for point in answer}
             for name, answer in zip(queries, answers, strict=True)
@@ -160,7 +166,7 @@ class EdgeIndex:
     def _hits(self, kept: Sequence[qdrant.PointId], scores: Mapping[str, Scores]) -> list[Hit]:
         text, context = scores.get("text", {}), scores.get("context", {})
         lexical, coverage = scores.get("lexical", {}), scores.get("coverage", {})
-        points = self._shard.retrieve(list(kept), ["record"], False)
+        points = self.collection.shard.retrieve(list(kept), ["record"], False)
         return [
             Hit(
                 record=_raw(point.payload),

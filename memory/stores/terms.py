@@ -129,6 +129,11 @@ class TermStats:
         """Make every change so far durable."""
         self._db.commit()
 
+    def truncate(self) -> None:
+        """Leave nothing of what was removed in SQLite's own log."""
+        self._db.commit()
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def close(self) -> None:
         """Commit and close."""
         self._db.commit()

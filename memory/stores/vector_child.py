@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import msgspec
-from tenacity import AsyncRetrying, retry_if_exception_type, wait_exponential
+from tenacity import AsyncRetrying, before_sleep_log, retry_if_exception_type, wait_exponential
 
 from hearth.memory.embed.text import clean
 from hearth.memory.errors import BadInput, StoreUnavailable
@@ -140,6 +140,13 @@ class VectorChild:
         """The collection holds all that the log says it should."""
         await self._call(wire.Rebuilt(id=self._id()))
         self._state = await self._report()
+
+    async def compact(self) -> None:
+        """Write the collection anew, so that nothing of what was removed is left in its files.
+
+        For the end of an erasure: takes about 1 ms a record, between searches, and delays other writes.
+        """
+        await self._call(wire.Compact(id=self._id()))
 
     async def search(self, request: SearchRequest) -> SearchResult:
         """See LongTerm. What the deadline does not leave time for is named in `missing`.
@@ -288,12 +295,10 @@ class VectorChild:
             self._link = None
             _log.error("the vector child ended with status %s and is started again", status)
             async for attempt in AsyncRetrying(
-                wait=_BACKOFF, retry=retry_if_exception_type(StoreUnavailable), before_sleep=_log_attempt
+                wait=_BACKOFF,
+                retry=retry_if_exception_type(StoreUnavailable),
+                before_sleep=before_sleep_log(_log, logging.WARNING),
             ):
                 with attempt:
                     await self._connect()
             self._counts["restarts"] += 1
-
-
-def _log_attempt(state: object) -> None:
-    _log.warning("the vector child could not be started: %s", state)

@@ -112,11 +112,17 @@ class Link(asyncio.Protocol):
 async def open_link(directory: Path, embedder: str) -> tuple[Link, wire.State]:
     """Start a child and wait until it is ready. Raises StoreUnavailable."""
     ours, theirs = socket.socketpair()
+    ours.setblocking(False)
     with theirs:
         process = _spawn(theirs, directory, embedder)
-    loop = asyncio.get_running_loop()
-    ours.setblocking(False)
-    _, link = await loop.create_connection(lambda: Link(process), sock=ours)
+    try:
+        loop = asyncio.get_running_loop()
+        _, link = await loop.create_connection(lambda: Link(process), sock=ours)
+    except BaseException:
+        ours.close()
+        process.kill()
+        process.wait()
+        raise
     try:
         return link, await asyncio.wait_for(link.ready(), START_SECONDS)
     except TimeoutError as error:
@@ -131,6 +137,9 @@ async def open_link(directory: Path, embedder: str) -> tuple[Link, wire.State]:
 def _spawn(theirs: socket.socket, directory: Path, embedder: str) -> subprocess.Popen[bytes]:
     # From the event loop's own thread: Linux ends the child with the thread that started it.
     command = [sys.executable, "-P", "-m", _MODULE, str(theirs.fileno()), str(directory), embedder]
-    return subprocess.Popen(  # noqa: S603 (no shell, our own module)
-        command, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL
-    )
+    try:
+        return subprocess.Popen(  # noqa: S603 (no shell, our own module)
+            command, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL
+        )
+    except OSError as error:
+        raise StoreUnavailable(PART, f"it can't be started: {error}") from error

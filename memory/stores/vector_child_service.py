@@ -112,7 +112,7 @@ class Service:
 
     def accept(self, ask: wire.Ask) -> None:
         """Queue one ask."""
-        if isinstance(ask, wire.Upsert | wire.Delete | wire.Clear | wire.Flush | wire.Rebuilt):
+        if isinstance(ask, wire.Upsert | wire.Delete | wire.Clear | wire.Flush | wire.Compact | wire.Rebuilt):
             self._writes.put(ask)
         else:
             self._reads.put(ask)
@@ -216,6 +216,8 @@ class Service:
                 with self._gate.slice():
                     self._index.commit()
                 self._index.sync()
+            case wire.Compact():
+                self._index.compact(self._gate.slice)
             case wire.Rebuilt():
                 self._index.collection.mark_rebuilt()
             case _:

@@ -88,12 +88,16 @@ class Flush(_Message, frozen=True, kw_only=True, tag="flush"):
     """Make every write before this one durable."""
 
 
+class Compact(_Message, frozen=True, kw_only=True, tag="compact"):
+    """Write the collection anew, without what was removed."""
+
+
 class Rebuilt(_Message, frozen=True, kw_only=True, tag="rebuilt"):
     """The collection holds what the log says."""
 
 
 Read: TypeAlias = Search | Embed | Get | Count | Report
-Write: TypeAlias = Upsert | Delete | Clear | Flush | Rebuilt
+Write: TypeAlias = Upsert | Delete | Clear | Flush | Compact | Rebuilt
 Ask: TypeAlias = Read | Write
 
 Fault = Literal["", "input", "store", "late"]

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -19,7 +19,7 @@ from hearth.memory.ports import Indexed, SearchRequest
 from hearth.memory.stores import edge_collection
 from hearth.memory.stores.edge import EdgeLongTerm
 from hearth.memory.stores.vector_child import VectorChild
-from hearth.memory.types import Memory, Scope
+from hearth.memory.types import Candidate, Memory, Scope
 from hearth.testing.embedder import ScriptedEmbedder, plain
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -70,6 +70,10 @@ async def until_running(child: VectorChild) -> None:
     async with asyncio.timeout(60):
         while not (await child.health(seconds=30)).running:  # noqa: ASYNC110 (a restart gives no sign)
             await asyncio.sleep(0.05)
+
+
+def words_of(candidates: Sequence[Candidate]) -> list[tuple[str, float]]:
+    return [(one.record.id, round(one.lexical_score or 0.0, 4)) for one in candidates]
 
 
 def is_alive(pid: int) -> bool:
@@ -324,6 +328,49 @@ async def test_case_43_another_embedder_has_a_collection_of_its_own(tmp_path: Pa
     assert not store.needs_rebuild
     assert await store.count(OWNER) == 1
     await store.close()
+
+
+def holding(folder: Path, text: str) -> list[str]:
+    return [path.name for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+
+
+async def test_compacting_leaves_nothing_of_what_was_removed(tmp_path: Path, child: VectorChild):
+    """After an erasure and `compact` no file holds the removed text; all else is found as before."""
+    kept = [item(f"note {number}") for number in range(150)]
+    quagga = item("the quagga")
+    await child.upsert([*kept, item("the zebra", "bob"), quagga])
+    await child.clear("t", "bob")
+    await child.delete(OWNER, [quagga.record.id])
+    question = SearchRequest(owners=(OWNER,), text="note 7", deadline=30.0, limit=200)
+    before = (await child.search(question)).candidates
+    assert holding(tmp_path, "zebra")
+    assert holding(tmp_path, "quagga")
+    await child.compact()
+    assert holding(tmp_path, "zebra") == holding(tmp_path, "quagga") == []
+    assert len(before) == await child.count(OWNER) == 150
+    after = (await child.search(question)).candidates
+    assert sorted(words_of(after)) == sorted(words_of(before))
+    await child.upsert([item("the zebra")])
+    await child.flush()
+    assert (await child.search(ask("zebra"))).candidates
+
+
+@pytest.mark.parametrize("stage", ["shard.fresh left", "shard moved away", "shard.stale left"])
+async def test_a_killed_compaction_loses_nothing(tmp_path: Path, stage: str):
+    """Whatever `compact` had done when it was killed, the next opening has every record."""
+    store = EdgeLongTerm(tmp_path, plain())
+    await store.upsert([item("I live in Oslo")])
+    await store.close()
+    (folder,) = tmp_path.glob("scripted-*")  # noqa: ASYNC240 (a test waits anyway)
+    if stage == "shard moved away":
+        (folder / "shard").rename(folder / "shard.stale")
+        (folder / "shard.fresh").mkdir()
+    else:
+        (folder / stage.split()[0]).mkdir()
+    store = EdgeLongTerm(tmp_path, plain())
+    assert await store.count(OWNER) == 1
+    await store.close()
+    assert not [name for name in ("shard.fresh", "shard.stale") if (folder / name).exists()]
 
 
 def test_the_parent_loads_no_search_engine():
