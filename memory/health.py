@@ -155,7 +155,8 @@ async def _report(part: object) -> object:
 
 async def _asked(name: str, work: Awaitable[object]) -> Part:
     try:
-        answer = await asyncio.wait_for(work, PATIENCE)
+        async with asyncio.timeout(PATIENCE):
+            answer = await work
     except (HearthError, TimeoutError):
         return Part(state="down" if name == "log" else "degraded", reasons=("does not answer",))
     match answer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Protocol, runtime_checkable
 
@@ -206,10 +207,10 @@ class Worker:
             await runner.catch_up()
             for later in self._runners[at + 1 :]:
                 later.wake.set()
-            try:
-                await asyncio.wait_for(runner.wake.wait(), self._timing.poll)
-            except TimeoutError:
-                continue
+            with suppress(TimeoutError):
+                # asyncio.wait_for would lose a cancellation that comes with the wake-up
+                async with asyncio.timeout(self._timing.poll):
+                    await runner.wake.wait()
 
     async def _watch(self) -> None:
         while True:
