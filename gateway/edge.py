@@ -11,6 +11,7 @@ from hearth.gateway.call import CALL, Call, response_headers
 from hearth.gateway.flow import Flow
 from hearth.gateway.runtime import Gateway
 from hearth.gateway.wire import WIRES, route_of
+from hearth.gateway.wire.sse import Gate
 from hearth.gateway.wire.types import Wire
 
 logger = logging.getLogger(__name__)
@@ -100,11 +101,13 @@ class _ReplyTee:
         self._stream = False
         self._raw: list[bytes] = []
         self._held: Message | None = None
+        self._gate = Gate(wire.terminal)
         self.refused = False
 
     def again(self) -> Send:
         """Forget the refused reply; the second one takes its place."""
         self.refused, self._held, self._raw = False, None, []
+        self._gate = Gate(self._wire.terminal)
         return self.send
 
     async def send(self, message: Message) -> None:
@@ -119,7 +122,7 @@ class _ReplyTee:
     async def finish(self) -> None:
         """The app is done, or was cancelled: write down what came, if that has not happened yet."""
         if self._status and not self._call.captured and not self.refused:
-            await self._capture(ended=False)
+            await self._capture()
 
     async def _start(self, message: Message) -> None:
         self._status = message["status"]
@@ -143,19 +146,15 @@ class _ReplyTee:
             await self._stream_body(message, body, more=more)
         else:
             if not more:
-                await self._capture(ended=True)
+                await self._capture()
             await self._send(message)
 
     async def _stream_body(self, message: Message, body: bytes, *, more: bool) -> None:
-        end = self._wire.terminal(body) if body else -1
-        if end < 0 and more:
-            await self._send(message)
-            return
-        if end > 0:
-            await self._send({"type": "http.response.body", "body": body[:end], "more_body": True})
-            message = {**message, "body": body[end:]}
-        await self._capture(ended=end >= 0)
-        await self._send(message)
+        if passing := self._gate.feed(body):
+            await self._send({"type": "http.response.body", "body": passing, "more_body": True})
+        if self._gate.complete or not more:
+            await self._capture()
+            await self._send({**message, "body": self._gate.held})
 
     async def _release(self, body: bytes, *, more: bool) -> bool:
         """Decide on a held error reply by its body; False if it must not go out."""
@@ -170,12 +169,12 @@ class _ReplyTee:
     def _may_be_refused(self) -> bool:
         return self._status in (400, 413) and self._call.placed and not self._call.without_block
 
-    async def _capture(self, *, ended: bool) -> None:
+    async def _capture(self) -> None:
         call = self._call
         call.captured = True
         raw = b"".join(self._raw)
         reply = self._wire.read_reply(raw, status=self._status, stream=self._stream)
-        await self._flow.after(call, reply, ended=ended)
+        await self._flow.after(call, reply)
 
 
 def _add_headers(message: Message, call: Call) -> None:

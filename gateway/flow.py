@@ -78,12 +78,12 @@ class Flow:
         finally:
             call.milliseconds = (time.perf_counter() - started) * 1000
 
-    async def after(self, call: Call, reply: WireReply, *, ended: bool) -> None:
+    async def after(self, call: Call, reply: WireReply) -> None:
         """Write the exchange down; when this returns it is durable or counted as lost. Never raises."""
         if call.draft is None or call.opened is None:
             return
         try:
-            await self._after(call, call.opened, call.draft, reply, ended=ended)
+            await self._after(call, call.opened, call.draft, reply)
         except Exception:
             logger.exception("an exchange could not be captured; it is lost")
             metrics.FAILURES.labels("after").inc()
@@ -114,6 +114,7 @@ class Flow:
             marked_retry=_marked_retry(call),
         )
         call.opened, call.status, call.reason = opened, "ok", ""
+        call.block, call.placed = None, False
         if identity.policy.capture:
             call.draft = self._draft(dialogue, identity, secret=secret, retry_key=key)
         if call.without_block or not identity.policy.recall:
@@ -232,13 +233,11 @@ class Flow:
 
     # -- after -----------------------------------------------------------------------------------------
 
-    async def _after(
-        self, call: Call, opened: Opened, draft: Draft, reply: WireReply, *, ended: bool
-    ) -> None:
+    async def _after(self, call: Call, opened: Opened, draft: Draft, reply: WireReply) -> None:
         if reply.unparsed:
             logger.warning("%d events of a reply could not be read", reply.unparsed)
             metrics.FAILURES.labels("reply.unparsed").inc(reply.unparsed)
-        step = _step(call, opened, draft, reply, ended=ended)
+        step = _step(call, opened, draft, reply)
         page_reply = "\n\n".join(text for text in (draft.dialogue.reply_so_far, step.reply_text) if text)
         await self.engine.capture(opened, step, event_id=call.id, page_reply=page_reply, vector=draft.vector)
 
@@ -266,9 +265,7 @@ def _budget(identity: Identity, window: int) -> int:
     return min(policy.budget, int(window * policy.budget_share)) if window else policy.budget
 
 
-def _step(call: Call, opened: Opened, draft: Draft, reply: WireReply, *, ended: bool) -> Step:
-    failed = reply.outcome == "failed"
-    outcome = reply.outcome if ended or failed else "partial"
+def _step(call: Call, opened: Opened, draft: Draft, reply: WireReply) -> Step:
     text = mask_secrets(reply.text)
     usage = reply.usage
     if usage is not None and call.block is not None and call.placed:
@@ -278,11 +275,11 @@ def _step(call: Call, opened: Opened, draft: Draft, reply: WireReply, *, ended: 
         isolated=opened.scope.isolated,
         user_text=mask_secrets(draft.dialogue.user_text),
         reply_text=text,
-        outcome=outcome,
+        outcome=reply.outcome,
         closes=not reply.tools,
         kind=draft.kind,
         timezone=draft.timezone,
-        tools=reply.tools if draft.full_tools else tuple(map(_sizes_only, reply.tools)),
+        tools=tuple(map(_masked if draft.full_tools else _sizes_only, reply.tools)),
         injected=call.block.items if call.block and call.placed else (),
         block=call.block if call.placed else None,
         trace=call.recall.trace if call.recall else "",
@@ -298,6 +295,10 @@ def _step(call: Call, opened: Opened, draft: Draft, reply: WireReply, *, ended: 
         error=mask_secrets(reply.error)[:KEPT_ERROR],
         usage=usage,
     )
+
+
+def _masked(tool: ToolUse) -> ToolUse:
+    return msgspec.structs.replace(tool, arguments=mask_secrets(tool.arguments or ""))
 
 
 def _sizes_only(tool: ToolUse) -> ToolUse:

@@ -178,7 +178,9 @@ class HearthPlugin(CustomLogger):
         logged = kwargs.get("standard_logging_object") or {}
         hung_up = (logged.get("error_information") or {}).get("error_class") == "ClientDisconnected"
         reply = _reply(response, error=str(kwargs.get("exception") or "") if failed else "")
-        await gateway.flow.after(call, reply, ended=not hung_up)
+        if hung_up and reply.outcome == "complete":
+            reply = msgspec.structs.replace(reply, outcome="partial")
+        await gateway.flow.after(call, reply)
 
     async def _enrich(self, call: Call | None, kwargs: dict[str, Any]) -> None:
         gateway = await RUNTIME.gateway()
