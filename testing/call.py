@@ -89,12 +89,14 @@ class Call:
         if reply.delay or what.pause or what.ending != "end":
             return self._play(reply, what)
         self.connection.head(200, self.headers)
+        self.request.written.extend(what.writes)
         self.connection.send_all(what.writes)
         self._end()
         return None
 
     def _now(self, status: int, body: bytes) -> None:
         self.request.answered = True
+        self.request.written.append(body)
         self.connection.whole(status, self.headers, body)
 
     def _end(self) -> None:
@@ -114,6 +116,7 @@ class Call:
         await _wait(reply.delay)
         self.connection.head(200, self.headers)
         for part in what.writes:
+            self.request.written.append(part)
             self.connection.send(part)
             await asyncio.sleep(what.pause)
         if what.ending == "hang":

@@ -130,6 +130,13 @@ class Request:
     """True once the client hung up before the reply's end."""
     answered: bool = False
     """True once the reply's last byte was written."""
+    written: list[bytes] = field(default_factory=list)
+    """The parts of the reply's body so far, in the order in which they went out."""
+
+    @property
+    def sent(self) -> bytes:
+        """The reply's body so far."""
+        return b"".join(self.written)
 
     @property
     def stream(self) -> bool:
