@@ -58,6 +58,7 @@ async def open_memory(
         stack.push_async_callback(long_term.close)
         worker = Worker(log=log, consumers=log, short_term=short_term, long_term=long_term, clock=clock)
         outbox = Spool(spool or home / "spool")
+        stack.callback(outbox.close)
         capture = Capture(
             log=log, spool=outbox, short_term=short_term, ack_seconds=ack_seconds, appended=worker.notify
         )
