@@ -93,18 +93,10 @@ def _bounded(receive: Receive, limit: int) -> Receive:
     return bounded
 
 
-class TooLarge(HTTPException, Problem):
-    """A body over the limit; an HTTPException too, as FastAPI lets no other pass while it reads a body."""
-
-    def __init__(self, limit: int) -> None:
-        detail = f"Send at most {limit // MEGABYTE} MB at once, in several requests where there is more."
-        HTTPException.__init__(self, 413, detail)
-        Problem.__init__(self, 413, "too-large", detail, headers={"connection": "close"})
-
-
-def too_large(limit: int) -> TooLarge:
-    """The error for a body of more than `limit` bytes."""
-    return TooLarge(limit)
+def too_large(limit: int) -> HTTPException:
+    """The error for a body of more than `limit` bytes; FastAPI lets no other kind pass while it reads one."""
+    detail = f"Send at most {limit // MEGABYTE} MB at once, in several requests where there is more."
+    return HTTPException(413, detail, {"connection": "close"})
 
 
 class OpenRoute(APIRoute):

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from hearth.gateway.api.access import AdminKey, TheEngine
 from hearth.gateway.api.door import KeyedRoute
 from hearth.gateway.api.fields import MAX_LIMIT, Identifier
-from hearth.gateway.api.problems import invalid, unknown_name
+from hearth.gateway.api.problems import invalid, unknown_value
 from hearth.gateway.api.shapes import WHEN, example
 from hearth.memory.events.kinds import VERSIONS, Event
 
@@ -86,7 +86,7 @@ async def list_events(
     session: Annotated[Identifier | None, Query(description="Of this session alone.")] = None,
 ) -> EventPage:
     """Read the log of the key's tenant. What was forgotten or erased is redacted and left out."""
-    unknown = [unknown_name("kinds", kind, VERSIONS, "kind") for kind in kinds if kind not in VERSIONS]
+    unknown = [unknown_value("kinds", kind, VERSIONS, "kind") for kind in kinds if kind not in VERSIONS]
     if unknown:
         raise invalid(unknown)
     events = await engine.log.read(

@@ -158,7 +158,7 @@ def _turn(value: Any, where: str, now: datetime) -> ImportedTurn:
     try:
         turn = TurnIn.model_validate(value)
     except ValidationError as error:
-        raise invalid(field_errors(error.errors(include_url=False), f"{where}: ")) from error
+        raise invalid(field_errors(error.errors(include_url=False), where)) from error
     if turn.at > now:
         expected = "a time that is not in the future"
         raise invalid([FieldError(field=f"{where}: at", value=turn.at.isoformat(), expected=expected)])

@@ -118,10 +118,18 @@ def invalid(errors: Sequence[FieldError], status: int = 422, kind: str = "invali
 
 def unknown_name(name: str, value: object, known: Iterable[str], what: str) -> FieldError:
     """An unknown parameter or field, with the nearest right name where one is near."""
+    return FieldError(field=name, value=shown(value), expected=f"a known {what}; {_hint(name, known)}")
+
+
+def unknown_value(field: str, value: str, known: Iterable[str], what: str) -> FieldError:
+    """A value that is none of those known, with the nearest right one where one is near."""
+    return FieldError(field=field, value=shown(value), expected=f"a known {what}; {_hint(value, known)}")
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
     names = sorted(known)
     near = get_close_matches(name, names, n=1, cutoff=0.6)
-    hint = f"did you mean `{near[0]}`?" if near else f"known are {', '.join(names) or 'none'}"
-    return FieldError(field=name, value=shown(value), expected=f"a known {what}; {hint}")
+    return f"did you mean `{near[0]}`?" if near else f"known are {', '.join(names) or 'none'}"
 
 
 def shown(value: object) -> Any:
@@ -188,16 +196,17 @@ def validation_problem(errors: Iterable[Any]) -> Problem:
     return invalid([_refused_field(error, ".".join(map(str, error["loc"][1:]))) for error in found])
 
 
-def field_errors(errors: Iterable[Any], where: str = "") -> list[FieldError]:
+def field_errors(errors: Iterable[Any], where: str) -> list[FieldError]:
     """Refused fields of a model that was checked outside FastAPI; `where` is put before each name."""
-    return [_refused_field(error, where + ".".join(map(str, error["loc"]))) for error in errors]
+    found = [_refused_field(error, ".".join(map(str, error["loc"]))) for error in errors]
+    return [error.model_copy(update={"field": f"{where}: {error.field}"}) for error in found]
 
 
 def _refused_field(error: Any, name: str) -> FieldError:
     context = error.get("ctx") or {}
     if error["type"] == "unknown_field":
-        name = ".".join(filter(None, [name, context["field"]])) if name != "body" else context["field"]
-        return FieldError(field=name, value=shown(context["value"]), expected=context["expected"])
+        field = ".".join(filter(None, [name, context["field"]]))
+        return FieldError(field=field, value=shown(context["value"]), expected=context["expected"])
     if error["type"] == "missing":
         return FieldError(field=name or "body", expected="a value; it is missing")
     return FieldError(field=name or "body", value=shown(error["input"]), expected=_expectation(error["msg"]))
@@ -224,6 +233,8 @@ def _http_problem(request: Request, error: HTTPException) -> Problem:
         case 405:
             detail = f"{path} does not take {request.method}, but {headers.get('Allow', 'other methods')}."
             return Problem(405, "method", detail, headers=headers)
+        case 413:
+            return Problem(413, "too-large", error.detail, headers=headers)
         case status:
             detail = (
                 f"{error.detail or HTTPStatus(status).phrase}. GET /memory/v1/openapi.json says what to send."

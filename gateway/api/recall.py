@@ -13,9 +13,10 @@ from hearth.gateway.api.access import Reader, TheEngine
 from hearth.gateway.api.door import KeyedRoute
 from hearth.gateway.api.fields import MAX_QUERY, Body, Identifier, Question
 from hearth.gateway.api.shapes import ItemOut, RecallOut, RecordOut, TraceOut, example
+from hearth.memory.engine import Engine
 from hearth.memory.errors import BadInput
 from hearth.memory.recall.traces import TracedItem
-from hearth.memory.types import Query, Record, Scored
+from hearth.memory.types import Exchange, Query, Record, Scope, Scored
 
 router = APIRouter(tags=["recall"], route_class=KeyedRoute)
 
@@ -72,8 +73,7 @@ async def explain_recall(id: str, caller: Reader, engine: TheEngine) -> TraceOut
     """Explain an earlier recall: every candidate's scores, and why it was in or out. Kept for 24 hours."""
     scope = caller.scope()
     trace = engine.trace(scope.tenant, scope.user, id)
-    ids = [item.id for item in trace.items]
-    records = await asyncio.gather(*(engine.log.record(scope.tenant, scope.user, one) for one in ids))
+    records = await asyncio.gather(*(_record(engine, scope, item.id) for item in trace.items))
     return TraceOut(
         id=trace.id,
         at=trace.at,
@@ -88,7 +88,13 @@ async def explain_recall(id: str, caller: Reader, engine: TheEngine) -> TraceOut
     )
 
 
-def _item(item: Scored | TracedItem, record: Record | None) -> ItemOut:
+async def _record(engine: Engine, scope: Scope, id: str) -> Record | Exchange | None:
+    """What a trace's id stands for now; an exchange where the worker has not made its page yet."""
+    record = await engine.log.record(scope.tenant, scope.user, id)
+    return record or await engine.log.exchange(scope.tenant, scope.user, id)
+
+
+def _item(item: Scored | TracedItem, record: Record | Exchange | None) -> ItemOut:
     return ItemOut(
         id=item.record.id if isinstance(item, Scored) else item.id,
         verdict=item.verdict,

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hearth.memory import types
 from hearth.memory.engine import Forgotten
-from hearth.memory.types import JsonScalar, MemoryType, Page, Record, Status
+from hearth.memory.types import JsonScalar, MemoryType, Record, Status
 
 MEMORY_ID = "018f6b1c2d3e4f5061728394a5b6c7d8"
 EXCHANGE_ID = "7d3c1a9b5e8f40218a6b4c2d0e1f3a5b"
@@ -147,19 +147,25 @@ class RecordOut(BaseModel):
     metadata: dict[str, JsonScalar]
 
     @classmethod
-    def of(cls, record: Record) -> RecordOut:
-        """The record as the API shows it."""
-        page = isinstance(record, Page)
+    def of(cls, record: Record | types.Exchange) -> RecordOut:
+        """The record as the API shows it; an exchange as the page that it becomes."""
+        if isinstance(record, types.Memory):
+            said = (record.type, record.text, None, record.occurred_at)
+        elif isinstance(record, types.Page):
+            said = ("page", record.user_text, record.reply_text, record.occurred_at)
+        else:
+            said = ("page", record.user_text, record.reply_text, record.started_at)
+        memory = record if isinstance(record, types.Memory) else None
         return cls(
             id=record.id,
-            type="page" if isinstance(record, Page) else record.type,
-            text=record.user_text if isinstance(record, Page) else record.text,
-            reply=record.reply_text if isinstance(record, Page) else None,
+            type=said[0],
+            text=said[1],
+            reply=said[2],
+            occurred_at=said[3],
             agent=record.scope.agent,
             session=record.scope.session,
-            occurred_at=record.occurred_at,
-            tags=[] if page else list(record.tags),
-            metadata={} if page else record.metadata,
+            tags=list(memory.tags) if memory else [],
+            metadata=memory.metadata if memory else {},
         )
 
 

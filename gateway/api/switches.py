@@ -12,7 +12,7 @@ from hearth.config.switches import ModeName, Switches
 from hearth.gateway.api.access import AdminKey, TheGateway
 from hearth.gateway.api.door import KeyedRoute
 from hearth.gateway.api.fields import Body
-from hearth.gateway.api.problems import invalid, unknown_name
+from hearth.gateway.api.problems import invalid, unknown_value
 from hearth.gateway.api.shapes import example
 from hearth.gateway.keys import Key
 from hearth.gateway.runtime import Gateway
@@ -55,7 +55,7 @@ async def set_switch(key: AdminKey, gateway: TheGateway, body: SwitchIn) -> Swit
         return _shown(switches, key, gateway)
     names = _key_names(key, gateway)
     if body.key not in names:
-        raise invalid([unknown_name(body.key, body.key, names, "key of this tenant")])
+        raise invalid([unknown_value("key", body.key, names, "key of this tenant")])
     return _shown(await asyncio.to_thread(gateway.switchboard.set, body.mode, key=body.key), key, gateway)
 
 

@@ -84,7 +84,7 @@ async def test_case_13_text_that_is_no_text_is_refused_and_nothing_stored(api: A
 
 
 async def test_case_04_a_foreign_id_answers_like_an_unknown_one(api: Api) -> None:
-    """GET, PATCH and DELETE of somebody else's memory are 404 with the body of a random id's, for every key."""
+    """GET, PATCH and DELETE of another user's memory answer as a random id does, 404, for every key."""
     async with api.client("alice") as alice:
         memory = await _add(alice, "wears blue shoes")
         path, nowhere = f"/memories/{memory['id']}", f"/memories/{uuid4().hex}"
