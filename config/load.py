@@ -20,7 +20,9 @@ from hearth.config.yaml_lines import KeyPath, dotted, read_yaml
 SECTION = "hearth"
 PREFIX = "HEARTH_"
 CONFIG_VARIABLE = "HEARTH_CONFIG"
-"""Names the file, for the command line; the one HEARTH_ name that is no setting."""
+"""Names the file, for the command line."""
+NO_SETTINGS = frozenset({CONFIG_VARIABLE, "HEARTH_URL", "HEARTH_API_KEY"})
+"""The HEARTH_ names that are no settings: they tell the command line of a file, a gateway and a key."""
 REFERENCE = "os.environ/"
 """LiteLLM's way to name an environment variable in YAML."""
 QUICKSTART = Path(__file__).with_name("quickstart.yaml")
@@ -118,7 +120,7 @@ def _apply_environment(values: dict[str, Any], environ: Mapping[str, str], origi
     known = {PREFIX + "__".join(path).upper(): (path, kind) for path, kind in _scalars(HearthSettings, ())}
     problems = []
     for name in sorted(environ):
-        if not name.startswith(PREFIX) or name == CONFIG_VARIABLE:
+        if not name.startswith(PREFIX) or name in NO_SETTINGS:
             continue
         if name not in known:
             problems.append(_error(name, "is no setting", _nearest(name, list(known))))

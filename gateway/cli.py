@@ -2,23 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import typer
 
-from hearth.gateway.commands import local
+from hearth.gateway.commands import chat, demo, history, imports, local, memories, operate, serve
+from hearth.gateway.commands.output import prepare_streams
 
 app = typer.Typer(
     help="Memory for every LLM app, at the gateway.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
-app.command("serve")(local.serve)
-app.command("check-config")(local.check_config)
-app.add_typer(local.key, name="key")
+
+PANELS: dict[str, dict[str, Callable[..., None]]] = {
+    "Run": {"serve": serve.serve, "demo": demo.demo, "check-config": local.check_config},
+    "Talk": {"chat": chat.chat, "recall": memories.recall, "search": memories.search},
+    "Memory": {
+        "add": memories.add,
+        "list": memories.list_,
+        "forget": memories.forget,
+        "erase": operate.erase,
+        "import": imports.import_,
+    },
+    "Look into it": {
+        "sessions": history.sessions,
+        "exchanges": history.exchanges,
+        "events": history.events,
+        "users": operate.users,
+        "health": operate.health,
+        "switch": operate.switch,
+    },
+}
+"""Every command by its name, in the groups that `hearth --help` shows."""
+
+for panel, commands in PANELS.items():
+    for name, command in commands.items():
+        app.command(name, rich_help_panel=panel)(command)
+app.add_typer(local.key, name="key", rich_help_panel="Run")
 
 
 def main() -> None:
     """Run the command line."""
+    prepare_streams()
     app()
 
 

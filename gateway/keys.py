@@ -210,9 +210,13 @@ def virtual_key(name: str, tenant: str, settings: HearthSettings, *, user: str =
 
 
 def _keyless(settings: HearthSettings) -> Key:
-    """Everybody's key on this machine's loopback address: tenant `default`, user `me` unless one is named."""
+    """Everybody's key on this machine's loopback address: tenant `default`, user `me` unless one is named.
+
+    It is one person's own machine, so the key may also read the log and set switches.
+    """
     key = virtual_key("local", "default", settings)
-    return msgspec.structs.replace(key, digest=digest_of("keyless"), default_user="me")
+    scopes: frozenset[Access] = frozenset({"read", "write", "admin"})
+    return msgspec.structs.replace(key, digest=digest_of("keyless"), default_user="me", scopes=scopes)
 
 
 def _key(key: KeySettings, settings: HearthSettings) -> Key:

@@ -1,0 +1,241 @@
+"""Commands about memories: add, list, search, recall, forget."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from hearth.gateway.commands.client import Answer, GatewayError, Rest, gateway
+from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Json, Limit, Url, User
+from hearth.gateway.commands.output import MISUSED, fail, moment, note, one_line, say, say_json, spoken, table
+
+Tags: TypeAlias = Annotated[list[str], typer.Option("--tag", help="Repeat for several; all must be there.")]
+Since: TypeAlias = Annotated[
+    str | None, typer.Option(help="Said or happened at or after, such as 2026-11-28T09:30:00Z.")
+]
+Until: TypeAlias = Annotated[str | None, typer.Option(help="Said or happened before.")]
+Words: TypeAlias = Annotated[str, typer.Option(help="All of these words must occur.", show_default=False)]
+Session: TypeAlias = Annotated[str | None, typer.Option(help="Of this conversation alone.")]
+
+
+def add(
+    text: Annotated[str, typer.Argument(help="What to remember; `-` reads it from standard input.")],
+    type: Annotated[str, typer.Option(help="fact, persona, episode or knowledge.")] = "fact",
+    tags: Annotated[list[str], typer.Option("--tag", help="Repeat for several.")] = [],  # noqa: B006
+    metadata: Annotated[list[str], typer.Option("--meta", help="NAME=VALUE; repeat for several.")] = [],  # noqa: B006
+    importance: Annotated[float, typer.Option(min=0, max=1, help="How much it is worth keeping.")] = 0.5,
+    pin: Annotated[bool, typer.Option("--pin", help="Never let it go for want of space.")] = False,
+    at: Annotated[
+        str | None, typer.Option(help="When it was said or happened; now, where not given.")
+    ] = None,
+    expires: Annotated[str | None, typer.Option(help="When it stops to hold.")] = None,
+    user: User = "",
+    url: Url = DEFAULT_URL,
+    key: ApiKey = "",
+    as_json: Json = False,
+) -> None:
+    """Add a memory by hand and print its id.
+
+    Example: hearth add "Alice is allergic to kiwi." --tag health
+    """
+    body = {
+        "text": sys.stdin.read() if text == "-" else text,
+        "type": type,
+        "tags": tags,
+        "metadata": dict(_pair(entry) for entry in metadata),
+        "importance": importance,
+        "pinned": pin,
+        "occurred_at": at,
+        "expires_at": expires,
+    }
+    with gateway(url, key, user) as rest:
+        added = rest.post("/memories", body)
+    if as_json:
+        say_json(added)
+    else:
+        say(added["id"])
+
+
+def list_(
+    types: Annotated[list[str], typer.Option("--type", help="Repeat for several; none: all.")] = [],  # noqa: B006
+    tags: Tags = [],  # noqa: B006
+    words: Words = "",
+    since: Since = None,
+    until: Until = None,
+    session: Session = None,
+    superseded: Annotated[
+        bool, typer.Option("--superseded", help="Also what a newer fact has closed.")
+    ] = False,
+    limit: Limit = 50,
+    user: User = "",
+    url: Url = DEFAULT_URL,
+    key: ApiKey = "",
+    as_json: Json = False,
+) -> None:
+    """List memories, newest first.
+
+    Example: hearth list --tag health --limit 20
+    """
+    where = {"types": types, "tags": tags, "words": words, "since": since, "until": until, "session": session}
+    with gateway(url, key, user) as rest:
+        page = rest.walk("/memories", limit, include_superseded=superseded, **where)
+    if as_json:
+        say_json({"items": page["items"], "total": page["total"]})
+        return
+    table(
+        ("id", "type", "when", "text"),
+        [(m["id"], m["type"], moment(m["occurred_at"]), m["text"]) for m in page["items"]],
+    )
+    note(f"{len(page['items'])} of {page['total']}")
+
+
+def search(
+    query: Annotated[str, typer.Argument(help="Found by meaning and by words.")],
+    types: Annotated[
+        list[str], typer.Option("--type", help="page (an exchange), fact, persona, episode or knowledge.")
+    ] = [],  # noqa: B006
+    tags: Tags = [],  # noqa: B006
+    words: Words = "",
+    since: Since = None,
+    until: Until = None,
+    session: Session = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=200, help="Most records to show.")] = 10,
+    user: User = "",
+    url: Url = DEFAULT_URL,
+    key: ApiKey = "",
+    as_json: Json = False,
+) -> None:
+    """Search memories and exchanges, best first.
+
+    Example: hearth search "food allergies" --limit 5
+    """
+    body = {
+        "query": query,
+        "types": types,
+        "tags": tags,
+        "words": words,
+        "since": since,
+        "until": until,
+        "session": session,
+        "limit": limit,
+    }
+    with gateway(url, key, user) as rest:
+        found = rest.post("/memories/search", body)
+    if as_json:
+        say_json(found)
+        return
+    rows = [(item["record"], item) for item in found["items"]]
+    table(
+        ("id", "type", "when", "meaning", "words", "text"),
+        [
+            (
+                record["id"],
+                record["type"],
+                moment(record["occurred_at"]),
+                _number(item["text_score"]),
+                _number(item["lexical_score"]),
+                spoken(record),
+            )
+            for record, item in rows
+        ],
+    )
+
+
+def recall(
+    query: Annotated[str, typer.Argument(help="What the user would say.")],
+    before: Annotated[
+        str, typer.Option(help="The turn before, for a short question.", show_default=False)
+    ] = "",
+    budget: Annotated[
+        int | None, typer.Option(min=0, help="Tokens of the block; the key's, if not given.")
+    ] = None,
+    model: Annotated[str, typer.Option(help="Whose tokens are counted.", show_default=False)] = "",
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Also every candidate's scores, and why it was in or out.")
+    ] = False,
+    user: User = "",
+    url: Url = DEFAULT_URL,
+    key: ApiKey = "",
+    as_json: Json = False,
+) -> None:
+    """Show what would go into the prompt for a message, without calling a model.
+
+    Example: hearth recall "What should I cook tonight?" --explain
+    """
+    body = {"query": query, "before": before, "budget": budget, "model": model}
+    with gateway(url, key, user) as rest:
+        found = rest.post("/recall", body)
+    if as_json:
+        say_json(found)
+        return
+    if found["block"]:
+        say(found["block"])
+    if explain:
+        _explain(found)
+    shown = sum(item["verdict"] == "in" for item in found["items"])
+    reasons = f", {found['status']}: {'; '.join(found['reasons'])}" if found["reasons"] else ""
+    note(f"{shown} recalled, {found['tokens']} tokens, {found['milliseconds']:.0f} ms{reasons}")
+
+
+def forget(
+    ids: Annotated[list[str], typer.Argument(help="Memories or exchanges, as list and search show them.")],
+    user: User = "",
+    url: Url = DEFAULT_URL,
+    key: ApiKey = "",
+    as_json: Json = False,
+) -> None:
+    """Forget memories or exchanges, everywhere.
+
+    Example: hearth forget 018f6b1c2d3e4f5061728394a5b6c7d8
+    """
+    with gateway(url, key, user) as rest:
+        gone = [_forget(rest, id) for id in ids]
+    if as_json:
+        say_json({"items": gone})
+        return
+    for one in gone:
+        waiting = f" (unreachable; {', '.join(one['pending'])} is cleared when it is back)"
+        say(f"forgotten {one['id']}{'' if one['done'] else waiting}")
+
+
+def _forget(rest: Rest, id: str) -> Answer:
+    if not id.isalnum():
+        raise GatewayError(f"{id}: expected an id, as `hearth list` shows it", status=400)
+    try:
+        return rest.delete(f"/memories/{id}")
+    except GatewayError as error:
+        if error.status != 404:
+            raise
+    try:
+        return rest.delete(f"/exchanges/{id}")
+    except GatewayError as error:
+        if error.status == 404:
+            raise GatewayError(f"{id}: there is no such memory or exchange", status=404) from error
+        raise
+
+
+def _explain(found: Answer) -> None:
+    table(
+        ("verdict", "relevance", "score", "type", "text"),
+        [
+            (i["verdict"], _number(i["relevance"]), _number(i["score"]), *_shown(i["record"]))
+            for i in found["items"]
+        ],
+    )
+
+
+def _shown(record: Answer | None) -> tuple[str, str]:
+    return (record["type"], spoken(record)) if record else ("", "forgotten meanwhile")
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _pair(entry: str) -> tuple[str, Any]:
+    name, equals, value = entry.partition("=")
+    if not equals or not name:
+        fail(f"--meta {one_line(entry)}: expected NAME=VALUE", MISUSED)
+    return name, value

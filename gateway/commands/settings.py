@@ -1,0 +1,58 @@
+"""The configuration as commands load it, and its problems as they print them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from hearth.config.check import check
+from hearth.config.load import QUICKSTART, load_settings
+from hearth.config.problems import Problem, SettingsError
+from hearth.config.settings import Settings
+from hearth.gateway.commands.output import MISUSED, err, plain
+
+
+def load(path: Path | None) -> Settings:
+    """Settings of the file, or of the quickstart. Prints every problem and ends with 2 if there is one."""
+    try:
+        return load_settings(path or QUICKSTART, os.environ)
+    except SettingsError as error:
+        show_problems(error.problems)
+        raise typer.Exit(MISUSED) from error
+
+
+def problems_of(path: Path) -> list[Problem]:
+    """Every problem of a configuration file, whether it stops the reading or is found afterwards."""
+    try:
+        return check(load_settings(path, os.environ))
+    except SettingsError as error:
+        return list(error.problems)
+
+
+def refuse_problems(settings: Settings, *, host: str, workers: int = 1) -> None:
+    """Print what is wrong with the settings, and end with 2 if they can't be served."""
+    problems = check(settings, host=host, workers=workers)
+    show_problems(problems)
+    if has_errors(problems):
+        raise typer.Exit(MISUSED)
+
+
+def has_errors(problems: Sequence[Problem]) -> bool:
+    """True if one of them stops the start."""
+    return any(problem.level == "error" for problem in problems)
+
+
+def show_problems(problems: Sequence[Problem]) -> None:
+    """Print problems as a table on stderr; nothing where there are none."""
+    if not problems:
+        return
+    table = Table("", "Where", "What", "Remedy", box=None)
+    for problem in problems:
+        cells = (problem.level, problem.where, problem.message, problem.remedy)
+        table.add_row(*(Text(plain(cell)) for cell in cells))
+    err.print(table)
