@@ -1,0 +1,277 @@
+"""The gateway's use of the engine, call by call, without a network: a real log, stores and embedder."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hearth.config.switches import Mode
+from hearth.gateway.call import Call, response_headers
+from hearth.gateway.flow import Flow
+from hearth.gateway.identity import Identity, Policy
+from hearth.gateway.wire import WIRES
+from hearth.gateway.wire.types import Body, Route, WireReply
+from hearth.memory.embed.use import UseEmbedder
+from hearth.memory.types import Scope, ToolUse
+from tests.api import open_engine
+from tests.events import ManualClock
+
+DOG = "My dog is called Zebedee."
+QUESTION = "What is the name of my dog?"
+
+
+@pytest.fixture(name="embedder", scope="module")
+def _embedder() -> UseEmbedder:
+    return UseEmbedder()
+
+
+@pytest.fixture(name="flow")
+async def _flow(tmp_path: Path, clock: ManualClock, embedder: UseEmbedder) -> AsyncIterator[Flow]:
+    async with open_engine(tmp_path, clock, embedder) as engine:
+        yield Flow(engine)
+
+
+def identity(mode: Mode = Mode.ON, **fields: Any) -> Identity:
+    """Alice of acme, with memory as `mode` says."""
+    given = {"budget": 1024, "budget_share": 0.1, "timezone": "UTC"} | fields
+    return Identity(scope=Scope(tenant="acme", user="alice"), policy=Policy(mode=mode, **given), key="laptop")
+
+
+class Talker:
+    """A client that keeps its conversation and sends all of it each time, on the chat route."""
+
+    def __init__(self, flow: Flow, clock: ManualClock, who: Identity | None = None) -> None:
+        self.flow, self.clock, self.who = flow, clock, who or identity()
+        self.messages: list[dict[str, Any]] = []
+        self.sent: Body = {}
+
+    async def send(
+        self,
+        reply: WireReply | str = "ok",
+        *,
+        route: Route = "chat",
+        window: int = 0,
+        headers: tuple[tuple[str, str], ...] = (),
+        **fields: Any,
+    ) -> Call:
+        """Make the call with the conversation as it stands; `reply` is what the provider says."""
+        body = {"model": "gpt", "messages": list(self.messages), **fields}
+        call = Call(route=route, headers=headers, started_at=self.clock.now())
+        request = WIRES[route].read_request(body)
+        call.request = request
+        self.sent = await self.flow.before(call, request, self.who, body, window=window)
+        answer = WireReply(text=reply) if isinstance(reply, str) else reply
+        await self.flow.after(call, answer)
+        self.clock.advance(seconds=1)
+        return call
+
+    async def say(self, text: str, reply: WireReply | str = "ok", **fields: Any) -> Call:
+        """Add a user message, send, and add the answer."""
+        self.messages.append({"role": "user", "content": text})
+        call = await self.send(reply, **fields)
+        answer = reply if isinstance(reply, str) else reply.text
+        self.messages.append({"role": "assistant", "content": answer})
+        return call
+
+    def prompt(self) -> str:
+        """All that went upstream in the last call."""
+        return "\n".join(str(message["content"]) for message in self.sent["messages"])
+
+
+async def exchanges(flow: Flow) -> list[tuple[str, str, str]]:
+    """(user text, reply, state) of alice's exchanges, oldest first."""
+    await flow.engine.drain()
+    found = await flow.engine.exchanges("acme", "alice")
+    return [(one.user_text, one.reply_text, one.state) for one in reversed(found)]
+
+
+async def test_what_was_said_is_recalled_in_the_next_conversation(flow: Flow, clock: ManualClock) -> None:
+    """Before any worker has run, a new conversation is answered from memory."""
+    await Talker(flow, clock).say(DOG, "Hello Zebedee!")
+    other = Talker(flow, clock)
+    call = await other.say(QUESTION)
+    assert "Zebedee" in other.prompt()
+    assert response_headers(call)["x-hearth-status"] == "ok"
+
+
+async def test_shadow_mode_recalls_and_captures_but_places_nothing(flow: Flow, clock: ManualClock) -> None:
+    """In shadow mode the prompt is untouched, and the trace shows what would have been put in."""
+    await Talker(flow, clock).say(DOG)
+    shadow = Talker(flow, clock, identity(Mode.SHADOW))
+    call = await shadow.say(QUESTION)
+    assert shadow.sent["messages"] == [{"role": "user", "content": QUESTION}]
+    assert call.recall is not None
+    assert "Zebedee" in call.recall.block.text
+    assert flow.engine.trace("acme", "alice", call.recall.trace).items
+    assert [one[0] for one in await exchanges(flow)] == [DOG, QUESTION]
+
+
+async def test_reading_alone_captures_nothing(flow: Flow, clock: ManualClock) -> None:
+    """With `read` a call is answered from memory and leaves no trace in it."""
+    await Talker(flow, clock).say(DOG)
+    reader = Talker(flow, clock, identity(Mode.READ))
+    await reader.say(QUESTION)
+    assert "Zebedee" in reader.prompt()
+    assert [one[0] for one in await exchanges(flow)] == [DOG]
+
+
+async def test_writing_alone_recalls_nothing(flow: Flow, clock: ManualClock) -> None:
+    """With `write` the prompt is untouched and the exchange is kept."""
+    await Talker(flow, clock).say(DOG)
+    writer = Talker(flow, clock, identity(Mode.WRITE))
+    await writer.say(QUESTION)
+    assert writer.prompt() == QUESTION
+    assert [one[0] for one in await exchanges(flow)] == [DOG, QUESTION]
+
+
+async def test_a_window_that_is_too_small_gets_no_block(flow: Flow, clock: ManualClock) -> None:
+    """Where prompt, reply and block would not fit the smallest window, the call goes without a block."""
+    await Talker(flow, clock).say(DOG)
+    talker = Talker(flow, clock)
+    await talker.say(QUESTION, window=200, max_tokens=190)
+    assert talker.prompt() == QUESTION
+
+
+async def test_a_spent_day_turns_recall_off_and_not_the_call(flow: Flow, clock: ManualClock) -> None:
+    """Once the key's block tokens of a day are spent calls go on without recall, until the next day."""
+    await Talker(flow, clock).say(DOG)
+    thrifty = identity(daily_tokens=1)
+    first = Talker(flow, clock, thrifty)
+    await first.say(QUESTION)
+    assert "Zebedee" in first.prompt()
+    second = Talker(flow, clock, thrifty)
+    call = await second.say(QUESTION)
+    assert second.prompt() == QUESTION
+    assert call.reason == "daily tokens spent"
+    clock.advance(days=1)
+    third = Talker(flow, clock, thrifty)
+    await third.say(QUESTION)
+    assert "Zebedee" in third.prompt()
+
+
+async def test_case_32_every_step_of_a_tool_loop_carries_the_same_block(
+    flow: Flow, clock: ManualClock
+) -> None:
+    """The block stands at the user's message, byte for byte the same, in each step; one page comes of it."""
+    await Talker(flow, clock).say(DOG)
+    talker = Talker(flow, clock)
+    talker.messages.append({"role": "user", "content": QUESTION})
+    seen = []
+    for number in range(4):
+        tool = ToolUse(name="look")
+        last = number == 3
+        await talker.send(WireReply(text="It is Zebedee." if last else "", tools=() if last else (tool,)))
+        seen.append(talker.sent["messages"][0])
+        call = {"id": f"c{number}", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        talker.messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        talker.messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": "42"})
+    assert "Zebedee" in seen[0]["content"]
+    assert all(message == seen[0] for message in seen)
+    assert (await exchanges(flow))[1:] == [(QUESTION, "It is Zebedee.", "closed")]
+
+
+async def test_after_tool_calls_earlier_blocks_go_back_where_they_were(
+    flow: Flow, clock: ManualClock
+) -> None:
+    """The turn after a tool loop carries the loop's block in its old place, until the cache has expired."""
+    await Talker(flow, clock).say(DOG)
+    talker = Talker(flow, clock)
+    talker.messages.append({"role": "user", "content": QUESTION})
+    await talker.send(WireReply(tools=(ToolUse(name="look"),)))
+    placed = talker.sent["messages"][0]
+    call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    talker.messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+    talker.messages.append({"role": "tool", "tool_call_id": "c", "content": "42"})
+    await talker.send("It is Zebedee.")
+    talker.messages.append({"role": "assistant", "content": "It is Zebedee."})
+    await talker.say("And how do I boil an egg?")
+    assert talker.sent["messages"][0] == placed
+    clock.advance(minutes=6)
+    talker.messages = talker.messages[:-2]
+    await talker.say("And how do I bake bread?")
+    assert talker.sent["messages"][0] == {"role": "user", "content": QUESTION}
+
+
+async def test_in_plain_chat_earlier_blocks_are_dropped(flow: Flow, clock: ManualClock) -> None:
+    """Without tools or automatic caching only the newest message carries a block."""
+    await Talker(flow, clock).say(DOG)
+    talker = Talker(flow, clock)
+    await talker.say(QUESTION, "I could not say.")
+    await talker.say("Please try again: how is my dog called?")
+    assert talker.sent["messages"][0] == {"role": "user", "content": QUESTION}
+
+
+async def test_case_08_a_client_that_resends_its_history_is_stored_once(
+    flow: Flow, clock: ManualClock
+) -> None:
+    """Five turns, each with all earlier ones, are five exchanges of one session, in order."""
+    talker = Talker(flow, clock)
+    for number in range(5):
+        await talker.say(f"This is sentence number {number}.", f"Answer {number}.")
+    assert [one[0] for one in await exchanges(flow)] == [f"This is sentence number {n}." for n in range(5)]
+    assert len(await flow.engine.sessions("acme", "alice")) == 1
+
+
+async def test_a_retry_after_a_failure_is_the_same_exchange(flow: Flow, clock: ManualClock) -> None:
+    """The same request after a failed one goes on with its session and exchange."""
+    talker = Talker(flow, clock)
+    talker.messages.append({"role": "user", "content": DOG})
+    first = await talker.send(WireReply(outcome="failed", error="overloaded"))
+    second = await talker.send("Nice name!")
+    assert first.opened is not None
+    assert second.opened is not None
+    assert first.opened.exchange == second.opened.exchange
+    assert await exchanges(flow) == [(DOG, "Nice name!", "closed")]
+
+
+async def test_case_09_recalled_text_does_not_come_back_as_a_memory(flow: Flow, clock: ManualClock) -> None:
+    """After twenty turns with the memory in the prompt there is still one memory, and no block in a page."""
+    await flow.engine.remember(Scope(tenant="acme", user="alice"), "I am allergic to kiwi.")
+    await flow.engine.drain()
+    for _ in range(20):
+        talker = Talker(flow, clock)
+        await talker.say("What should I cook? Mind my allergy.", "As you are allergic to kiwi, make soup.")
+        assert talker.prompt().count("I am allergic to kiwi.") == 1
+    await Talker(flow, clock).say("Remember that my snack is seaweed.")
+    assert await flow.engine.count_memories("acme", "alice") == 1
+    texts = [one[0] for one in await exchanges(flow)]
+    assert not any("hearth-memory" in text for text in texts)
+    assert texts[-1] == "Remember that my snack is seaweed."
+
+
+async def test_case_50_secrets_reach_the_provider_but_not_memory(flow: Flow, clock: ManualClock) -> None:
+    """A key in a message is forwarded as it is and stored as a marker; the rest of the sentence is kept."""
+    talker = Talker(flow, clock)
+    text = "My key is sk-test-FAKE0123456789abcdef and I use Postgres"
+    await talker.say(text, "Never show sk-test-FAKE0123456789abcdef to anybody.")
+    assert talker.prompt() == text
+    [(said, reply, _)] = await exchanges(flow)
+    assert "FAKE0123456789" not in said + reply
+    assert "I use Postgres" in said
+
+
+async def test_memory_that_is_broken_does_not_break_the_call(flow: Flow, clock: ManualClock) -> None:
+    """With the log closed the body is forwarded as it came, and the headers say that memory failed."""
+    await flow.engine.worker.stop()
+    await flow.engine.log.close()  # type: ignore[attr-defined]
+    talker = Talker(flow, clock)
+    call = await talker.say(QUESTION)
+    assert talker.prompt() == QUESTION
+    assert response_headers(call)["x-hearth-status"] == "failed"
+
+
+async def test_case_21_erased_words_do_not_come_back_with_a_resent_history(
+    flow: Flow, clock: ManualClock
+) -> None:
+    """A client that goes on with its old history after an erasure brings back nothing of it."""
+    talker = Talker(flow, clock)
+    await talker.say("I keep bees.", "How nice.")
+    await flow.engine.erase("acme", "alice")
+    await talker.say("thanks")
+    assert [one[0] for one in await exchanges(flow)] == ["thanks"]
+    other = Talker(flow, clock)
+    await other.say("What animals do I keep?")
+    assert "bees" not in other.prompt()
