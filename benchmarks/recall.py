@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import statistics
 import time
 from collections import defaultdict
@@ -20,7 +19,7 @@ from typing import Any
 
 from locomo import Dialogue, Question, read_dialogues, recalled
 
-from hearth.config.environment import prepare_environment
+from hearth.config.environment import bundled_token_tables
 from hearth.memory.embed.load import load_embedder
 from hearth.memory.recall.pipeline import recall_block
 from hearth.memory.recall.policy import RecallPolicy
@@ -75,7 +74,7 @@ async def ask(
 
 async def run(data: Path, spec: str, out: Path | None, policy: RecallPolicy) -> None:
     """Ask everything, print shares and times."""
-    embedder, counter = load_embedder(spec), LocalTokenCounter()
+    embedder, counter = load_embedder(spec), LocalTokenCounter(bundled_token_tables())
     hits: dict[tuple[int, str], list[bool]] = defaultdict(list)
     empty: dict[int, list[bool]] = defaultdict(list)
     sizes: dict[int, list[int]] = defaultdict(list)
@@ -119,7 +118,6 @@ def main() -> None:
     arguments.add_argument("--blocks", type=Path, help="write every block here, for another scorer")
     arguments.add_argument("--no-floor", action="store_true", help="recall whatever ranks best")
     given = arguments.parse_args()
-    prepare_environment(os.environ)
     policy = RecallPolicy(floor=0.0, item_floor=0.0) if given.no_floor else RecallPolicy()
     asyncio.run(run(given.data, given.embedder, given.blocks, policy))
 

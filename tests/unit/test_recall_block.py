@@ -13,7 +13,7 @@ from hearth.memory.recall.assemble import assemble
 from hearth.memory.recall.block import detach
 from hearth.memory.recall.pipeline import recall_block
 from hearth.memory.recall.policy import RecallPolicy
-from hearth.memory.recall.tokens import TABLE, LocalTokenCounter
+from hearth.memory.recall.tokens import LocalTokenCounter
 from hearth.memory.types import Candidate, Memory, Page, Query, Scope, SearchResult, ShortTermView
 
 NOW = datetime(2024, 6, 1, 12, tzinfo=UTC)
@@ -70,7 +70,7 @@ def recall(result, question="Where do I live and work?", view=None, **fields):
         generation=fields.pop("generation", 1),
         policy=fields.pop("policy", POLICY),
         embedder="use-m3",
-        counter=LocalTokenCounter(),
+        counter=EXACT,
         **fields,
     )
     return block, {s.record.id: s.verdict for s in scored}
@@ -335,16 +335,7 @@ def test_tokens_are_the_whole_texts_own_count(texts):
     assert made.tokens == counter.count(made.text)
 
 
-def _exact():
-    import os
-
-    tables = bundled_token_tables()
-    if tables is not None and (tables / TABLE).is_file():
-        os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(tables))
-    return LocalTokenCounter()
-
-
-EXACT = _exact()
+EXACT = LocalTokenCounter(bundled_token_tables())
 
 
 def test_the_trace_names_every_signal():

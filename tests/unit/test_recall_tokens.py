@@ -4,6 +4,7 @@ import hashlib
 from pathlib import Path
 
 import pytest
+import tiktoken
 
 from hearth.config.environment import bundled_token_tables
 from hearth.memory.recall.tokens import TABLE, LocalTokenCounter, estimate
@@ -24,12 +25,11 @@ TEXTS = {
 
 
 @pytest.fixture(name="exact")
-def _exact(monkeypatch):
+def _exact():
     tables = bundled_token_tables()
     if tables is None or not (tables / TABLE).is_file():
         pytest.skip("LiteLLM here bundles no o200k_base table")
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tables))
-    return LocalTokenCounter()
+    return LocalTokenCounter(tables)
 
 
 def test_the_bundled_table_gives_exact_counts(exact):
@@ -44,26 +44,27 @@ def test_the_estimate_errs_high(exact, language):
     assert estimate(TEXTS[language]) >= exact.count(TEXTS[language])
 
 
-def test_without_a_table_counts_are_estimates(monkeypatch):
-    """No folder named: nothing is asked of tiktoken, which would load its table from the network."""
-    monkeypatch.delenv("TIKTOKEN_CACHE_DIR", raising=False)
+def test_without_a_table_counts_are_estimates(tmp_path: Path):
+    """No folder named, or none with the table in it: nothing is loaded from the network."""
     counter = LocalTokenCounter()
     assert not counter.exact
     assert counter.count("abcdef") == 2
+    assert not LocalTokenCounter(tmp_path).exact
 
 
-def test_a_damaged_table_is_not_used_nor_touched(monkeypatch, tmp_path: Path):
-    """tiktoken would delete and reload it."""
+def test_a_damaged_table_is_not_used_nor_touched(tmp_path: Path):
+    """A table of other bytes than OpenAI's would count something else."""
     (tmp_path / TABLE).write_bytes(b"damaged")
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    assert not LocalTokenCounter().exact
+    assert not LocalTokenCounter(tmp_path).exact
     assert (tmp_path / TABLE).read_bytes() == b"damaged"
 
 
-def test_tables_elsewhere_than_tiktoken_looks_are_not_used(exact, monkeypatch, tmp_path):
-    """The folder given and the one in the environment must be one."""
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    assert not LocalTokenCounter(bundled_token_tables()).exact
+@pytest.mark.parametrize("language", TEXTS)
+def test_counts_are_those_of_tiktokens_own_encoding(exact, monkeypatch, language):
+    """The encoding that is built here parts and merges texts as tiktoken's does."""
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(bundled_token_tables()))
+    own = tiktoken.get_encoding("o200k_base")
+    assert exact.count(TEXTS[language]) == len(own.encode_ordinary(TEXTS[language]))
 
 
 def test_the_tables_name_is_the_one_that_tiktoken_uses():
