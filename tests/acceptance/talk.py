@@ -97,6 +97,13 @@ def exchanges(gateway: GatewayProcess, user: str) -> list[dict[str, Any]]:
     return list(reversed(found))
 
 
+def sessions(gateway: GatewayProcess, user: str) -> list[dict[str, Any]]:
+    """The user's sessions, the latest first."""
+    with gateway.client(APP, **{"x-hearth-user": user}) as client:
+        found: list[dict[str, Any]] = client.get("/memory/v1/sessions").json()["items"]
+    return found
+
+
 def sent_text(request_body: dict[str, Any]) -> str:
     """All that the provider received, as one text."""
     return json.dumps(request_body, ensure_ascii=False)
