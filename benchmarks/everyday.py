@@ -202,3 +202,12 @@ FACTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
 )
 """A memory, and questions in several languages that it answers."""
+
+REPLIES: tuple[str, ...] = (
+    "Thanks, I'll remember that.",
+    "Nice to meet you!",
+    "Got it. Is there anything else that you would like to tell me?",
+    "Das ist gut zu wissen. Wie kann ich helfen?",
+    "That sounds lovely! What would you like to do today?",
+)
+"""What an assistant answers to being told something."""

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-from everyday import FACTS, REQUESTS
+from everyday import FACTS, REPLIES, REQUESTS
 from locomo import Dialogue, read_dialogues
 
 from hearth.memory.embed.load import load_embedder
@@ -33,8 +33,8 @@ from hearth.memory.recall.rank import combine, signals
 from hearth.memory.recall.relevance import FITTED_FLOOR, Fit, Logistic, relevance_signals
 from hearth.memory.stores.analyzer import Analyzer
 from hearth.memory.stores.terms import inverse_frequency, saturated
-from hearth.memory.tiers.indexed import index_record
-from hearth.memory.types import Candidate, Memory, Query, Record, Scope, SearchResult, ShortTermView
+from hearth.memory.tiers.indexed import index_record, record_text
+from hearth.memory.types import Candidate, Memory, Page, Query, Record, Scope, SearchResult, ShortTermView
 
 TARGET = Path(__file__).parent.parent / "memory" / "recall" / "relevance.json"
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
@@ -139,9 +139,33 @@ class Sampler:
         yield from self._facts(everyday, requests)
 
     def _facts(self, everyday: Sequence[str], requests: Numbers) -> Iterator[Example]:
-        collection = Collection([_memory(i, text) for i, (text, _) in enumerate(FACTS)], self._embedder)
+        yield from self._short(everyday, requests, [_memory(i, text) for i, (text, _) in enumerate(FACTS)])
+        yield from self._short(everyday, requests, [self._mixed(i) for i in range(len(FACTS))])
+
+    def _mixed(self, number: int) -> Page:
+        """A page in which the fact stands beside another one and before a reply."""
+        other = FACTS[int(self._random.choice(len(FACTS)))][0]
+        said = [FACTS[number][0], other] if number % 2 else [other, FACTS[number][0]]
+        return Page(
+            id=f"fact-{number}",
+            scope=Scope(tenant="t", user="u"),
+            generation=1,
+            user_text=", and ".join(said) + ".",
+            reply_text=REPLIES[number % len(REPLIES)],
+            occurred_at=NOW,
+        )
+
+    def _short(
+        self, everyday: Sequence[str], requests: Numbers, records: Sequence[Record]
+    ) -> Iterator[Example]:
+        collection = Collection(records, self._embedder)
         for i, (_, questions) in enumerate(FACTS):
-            others = [j for j in range(len(FACTS)) if not set(questions) & set(FACTS[j][1])]
+            answers = [fact for fact, asked in FACTS if set(questions) & set(asked)]
+            others = [
+                j
+                for j, record in enumerate(records)
+                if not any(fact in record_text(record) for fact in answers)
+            ]
             for text, vector in zip(questions, self._queries(questions), strict=True):
                 for _ in range(3):
                     places = self._pick(others)

@@ -16,16 +16,16 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     text: float = 0.35
     context: float = 0.35
     lexical: float = 0.5
-    previous: float = 0.15
+    previous: float = 0.2
     """Of the own score of the page before, where that page is a candidate too."""
-    next: float = 0.10
+    next: float = 0.2
     session: float = 0.3
     """Of the mean of the session's best three own scores."""
     speaker: float = 0.1
     """The question names one side of the dialogue and the candidate is that side's alone."""
-    date: float = 0.15
+    date: float = 0.3
     """Share of the date parts named in the question that the candidate's day has."""
-    recency: float = 0.05
+    recency: float = 0.03
     """Halves every `recency_days`."""
     importance: float = 0.05
     """Of a memory's importance; pages count as 0.5."""

@@ -63,7 +63,10 @@ def relevance(pool: Pool, question: str, embedder: str) -> Numbers:
     signals = relevance_signals(pool, question)
     known = ~np.isnan(signals["cosine"])
     dense = {name: np.where(known, numbers, 0.0) for name, numbers in signals.items()}
-    return np.where(known, model_for(embedder)(dense), model_for("lexical")(dense))
+    by_words = np.where(
+        pool.coverage > 0, model_for("lexical")(signals), 0.0
+    )  # no word shared: nothing is known
+    return np.where(known, model_for(embedder)(dense), by_words)
 
 
 def relevance_signals(pool: Pool, question: str) -> Mapping[str, Numbers]:
