@@ -239,7 +239,9 @@ class Flow:
             metrics.FAILURES.labels("reply.unparsed").inc(reply.unparsed)
         step = _step(call, opened, draft, reply)
         page_reply = "\n\n".join(text for text in (draft.dialogue.reply_so_far, step.reply_text) if text)
-        await self.engine.capture(opened, step, event_id=call.id, page_reply=page_reply, vector=draft.vector)
+        await self.engine.capture_step(
+            opened, step, event_id=call.id, page_reply=page_reply, vector=draft.vector
+        )
 
 
 def _present_ids(

@@ -23,14 +23,12 @@ from hearth.memory.worker import Worker
 
 logger = logging.getLogger(__name__)
 
-EmbedderChoice = Literal["fast", "quality"]
-
 
 @asynccontextmanager
 async def open_memory(
     directory: str | Path,
     *,
-    embedder: EmbedderChoice = "fast",
+    embedder: str = "fast",
     durability: Literal["power", "process"] = "power",
     policy: RecallPolicy | None = None,
     spool: Path | None = None,
@@ -40,9 +38,13 @@ async def open_memory(
 ) -> AsyncIterator[Engine]:
     """Open the memory that lives in `directory`, made if it is absent, and close it at the end.
 
-    `fast` is USE multilingual v3 (any platform), `quality` is multilingual-e5-small (Linux on x86-64, the
-    extra `quality`). `token_tables`: a folder with tiktoken's tables, without which tokens are
-    estimated. Raises LogUnavailable where the folder can't be used or another process has it open.
+    `embedder`: `fast` is USE multilingual v3 (any platform), `quality` is multilingual-e5-small (Linux on
+    x86-64, the extra `quality`), `package.module:factory` makes one of your own. `token_tables`: a folder
+    with tiktoken's tables, without which tokens are estimated. `ack_seconds`: how long a capture waits for
+    the log before it goes to `spool`, a folder inside `directory` unless another is given.
+
+    Raises LogUnavailable where the folder can't be used, StoreUnavailable where there is no such embedder
+    or another process has the memory open.
     """
     home = Path(directory)
     clock = clock or SystemClock()
@@ -80,4 +82,3 @@ async def open_memory(
         emptying = asyncio.create_task(capture.empty_spool())
         stack.callback(emptying.cancel)
         yield engine
-

@@ -17,7 +17,14 @@ from purgatory.domain.model import OpenedState
 from hearth.memory import metrics
 from hearth.memory.capture import Capture, Receipt
 from hearth.memory.dialogue import Dialogue, exchange_id, tails
-from hearth.memory.errors import BadInput, HearthError, NotFound, StaleGeneration, StoreUnavailable
+from hearth.memory.errors import (
+    BadInput,
+    HearthError,
+    LogUnavailable,
+    NotFound,
+    StaleGeneration,
+    StoreUnavailable,
+)
 from hearth.memory.events.kinds import (
     Event,
     ExchangeEnriched,
@@ -29,6 +36,7 @@ from hearth.memory.events.kinds import (
     StepCaptured,
     UserErased,
 )
+from hearth.memory.extract.clean import assistant_text, well_formed
 from hearth.memory.extract.secrets import mask_secrets
 from hearth.memory.imports import imported_steps
 from hearth.memory.ports import (
@@ -40,6 +48,7 @@ from hearth.memory.ports import (
     ShortTerm,
     TokenCounter,
 )
+from hearth.memory.recall.block import detach
 from hearth.memory.recall.pipeline import recall_block
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.query import search_request
@@ -170,8 +179,9 @@ class Engine:
     async def recall(
         self,
         scope: Scope,
-        query: Query,
+        query: Query | str,
         *,
+        history: Sequence[str] = (),
         generation: int | None = None,
         budget: int | None = None,
         model: str = "",
@@ -180,30 +190,21 @@ class Engine:
     ) -> Recall:
         """Find what helps with `query` and render it within `budget` tokens. Never raises for a broken store.
 
-        A store that is late or down is named in `reasons` and the rest is used.
+        A plain question is asked now, with `history`: the texts that the prompt already holds, oldest first,
+        none of which is recalled again; a `Query` says that itself. A store that is late or down is named in
+        `reasons` and the rest is used. `deadline` in seconds. Raises LogUnavailable unless `generation` is
+        given.
         """
         started = time.perf_counter()
+        if isinstance(query, str):
+            query = self._query(query, history)
         generation = generation or await self.log.generation(scope.tenant, scope.user)
-        limit = deadline or self.policy.deadline_seconds
-        request = search_request(query, owners=(scope.owner,), deadline=limit, policy=self.policy)
         missing: list[str] = []
-        view, found = await asyncio.gather(
-            self._given(view)
-            if view
-            else self._guard(
-                "short_term",
-                self.short_term.latest(scope, limit=LATEST_PAGES),
-                ShortTermView(),
-                limit,
-                missing,
-            ),
-            self._guard("long_term", self.long_term.search(request), SearchResult(), limit, missing),
-        )
-        missing.extend(found.missing)
+        seen, found = await self._seek(scope, query, view, deadline or self.policy.deadline_seconds, missing)
         block, scored = recall_block(
             query,
             found,
-            view,
+            seen,
             scope=scope,
             generation=generation,
             policy=self.policy,
@@ -236,7 +237,7 @@ class Engine:
 
     # -- the reply path --------------------------------------------------------------------------------
 
-    async def capture(
+    async def capture_step(
         self,
         opened: Opened,
         step: Step,
@@ -272,21 +273,25 @@ class Engine:
         except StaleGeneration:
             metrics.CAPTURE_STALE.inc()
 
-    async def capture_exchange(
+    async def capture(
         self, scope: Scope, user_text: str, reply_text: str, *, recall: Recall | None = None, model: str = ""
     ) -> Opened:
-        """Write down one plain exchange: the library's way, where a program holds both texts.
+        """Write down one whole exchange, for a program that holds both texts; `recall` is what went into it.
 
-        Exchanges of one `scope.session` follow one another. Raises BadInput for an empty user text.
+        Exchanges of one `scope.session` follow one another; without a session each is one of its own. A block
+        in the texts and a reply's visible reasoning are left out, secrets are masked. Durable and recallable
+        when it returns. Raises BadInput for an empty user text, LogUnavailable where nothing took it.
         """
-        if not user_text.strip():
+        said, reply = well_formed(detach(user_text)).strip(), assistant_text(detach(reply_text))
+        if not said:
             raise BadInput("user_text", user_text, "text that is not empty")
-        opened = await self._next_in_session(scope, user_text)
+        opened = await self._next_in_session(scope, said)
         now = self.clock.now()
         step = Step(
             exchange=opened.exchange,
-            user_text=mask_secrets(user_text),
-            reply_text=mask_secrets(reply_text),
+            isolated=scope.isolated,
+            user_text=mask_secrets(said),
+            reply_text=mask_secrets(reply),
             outcome="complete",
             closes=True,
             injected=recall.block.items if recall else (),
@@ -297,7 +302,11 @@ class Engine:
             finished_at=now,
         )
         vector = recall.vector if recall else None
-        await self.capture(opened, step, event_id=uuid4().hex, page_reply=step.reply_text, vector=vector)
+        receipt = await self.capture_step(
+            opened, step, event_id=uuid4().hex, page_reply=step.reply_text, vector=vector
+        )
+        if receipt.place == "lost":
+            raise LogUnavailable
         return opened
 
     # -- memories --------------------------------------------------------------------------------------
@@ -492,6 +501,27 @@ class Engine:
             parent=parent,
             generation=await self.log.generation(scope.tenant, scope.user),
         )
+
+    def _query(self, text: str, history: Sequence[str]) -> Query:
+        return Query(
+            text=text,
+            before=history[-1] if history else "",
+            at=self.clock.now(),
+            present=tuple(history),
+        )
+
+    async def _seek(
+        self, scope: Scope, query: Query, view: ShortTermView | None, limit: float, missing: list[str]
+    ) -> tuple[ShortTermView, SearchResult]:
+        """Both memories at once; what is missing is added to `missing`."""
+        request = search_request(query, owners=(scope.owner,), deadline=limit, policy=self.policy)
+        latest = self._given(view) if view else self.short_term.latest(scope, limit=LATEST_PAGES)
+        seen, found = await asyncio.gather(
+            self._guard("short_term", latest, ShortTermView(), limit, missing),
+            self._guard("long_term", self.long_term.search(request), SearchResult(), limit, missing),
+        )
+        missing.extend(found.missing)
+        return seen, found
 
     async def _append(self, *events: Event) -> None:
         await self.log.append(events)

@@ -219,7 +219,7 @@ async def test_a_trace_shows_an_exchange_that_is_not_yet_a_page(api: Api) -> Non
     """What recall took from short-term memory before the worker saw it has its text in the trace."""
     await api.engine.worker.stop()
     scope = Scope(tenant="acme", user="alice", session="s1")
-    opened = await api.engine.capture_exchange(scope, "I keep bees in Oslo", "Lovely.")
+    opened = await api.engine.capture(scope, "I keep bees in Oslo", "Lovely.")
     async with api.client("alice") as alice:
         recall = (await alice.post("/recall", json={"query": "I keep bees in Oslo"})).json()
         assert [item["id"] for item in recall["items"]] == [opened.exchange]
