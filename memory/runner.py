@@ -144,7 +144,10 @@ class Runner:
                 events = await self._consumers.pending(lease, limit=self._batch, kinds=self.consumer.kinds)
                 if not events:
                     return True
-                await self._head(partition, events[: self.consumer.together(events)])
+                while events:
+                    count = self.consumer.together(events)
+                    await self._head(partition, events[:count])
+                    events = events[count:]
         except UnknownEvent as error:
             self._stop(error)
         return True
