@@ -72,8 +72,8 @@ async def ask(
     return blocks, milliseconds
 
 
-async def run(data: Path, spec: str, out: Path | None, policy: RecallPolicy) -> None:
-    """Ask everything, print shares and times."""
+async def run(data: Path, spec: str, policy: RecallPolicy) -> list[dict[str, Any]]:
+    """Ask everything, print shares and times, return every block."""
     embedder, counter = load_embedder(spec), LocalTokenCounter(bundled_token_tables())
     hits: dict[tuple[int, str], list[bool]] = defaultdict(list)
     empty: dict[int, list[bool]] = defaultdict(list)
@@ -104,8 +104,7 @@ async def run(data: Path, spec: str, out: Path | None, policy: RecallPolicy) -> 
         )
     p50, p99 = statistics.median(times), statistics.quantiles(times, n=100)[98]
     print(f"rank, floor, assemble: p50 {p50:.2f} ms, p99 {p99:.2f} ms")
-    if out is not None:
-        out.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return lines
 
 
 def main() -> None:
@@ -119,7 +118,9 @@ def main() -> None:
     arguments.add_argument("--no-floor", action="store_true", help="recall whatever ranks best")
     given = arguments.parse_args()
     policy = RecallPolicy(floor=0.0, item_floor=0.0) if given.no_floor else RecallPolicy()
-    asyncio.run(run(given.data, given.embedder, given.blocks, policy))
+    lines = asyncio.run(run(given.data, given.embedder, policy))
+    if given.blocks is not None:
+        given.blocks.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -18,8 +18,6 @@ Analyze: TypeAlias = Callable[[str], Iterable[Hashable]]
 Numbers: TypeAlias = NDArray[np.float64]
 Weighted: TypeAlias = dict[Hashable, float]
 
-_FUNCTION: Final = 0.1
-"""Weight of a function word beside a content word's 1, where no idf over many records is at hand."""
 _IDF: Final = 3.0
 """Lexical score of one fully matched rare term where no candidate tells the index's own scale."""
 _REREAD: Final = 30
@@ -71,11 +69,10 @@ def gather(result: SearchResult, view: ShortTermView, question: str, analyze: An
 
 
 def _weights(question: str, analyze: Analyze) -> Weighted:
-    """Each term of the question with its weight; they sum to 1."""
-    function = frozenset(analyze(FUNCTION_WORDS))
-    weights = {term: _FUNCTION if term in function else 1.0 for term in analyze(question)}
-    total = sum(weights.values())
-    return {term: weight / total for term, weight in weights.items()}
+    """Equal weights of the question's content words, which sum to 1; of all its words if it has no other."""
+    terms = frozenset(analyze(question))
+    content = terms - frozenset(analyze(FUNCTION_WORDS)) or terms
+    return dict.fromkeys(content, 1.0 / max(len(content), 1))
 
 
 def _numbers(candidates: Sequence[Candidate]) -> Numbers:

@@ -19,6 +19,7 @@ from hearth.memory.types import Candidate, Memory, Page, Query, Scope, SearchRes
 NOW = datetime(2024, 6, 1, 12, tzinfo=UTC)
 SCOPE = Scope(tenant="t", user="u")
 POLICY = RecallPolicy()
+COUNTER = LocalTokenCounter(bundled_token_tables())
 
 
 class Words:
@@ -70,7 +71,7 @@ def recall(result, question="Where do I live and work?", view=None, **fields):
         generation=fields.pop("generation", 1),
         policy=fields.pop("policy", POLICY),
         embedder="use-m3",
-        counter=EXACT,
+        counter=COUNTER,
         **fields,
     )
     return block, {s.record.id: s.verdict for s in scored}
@@ -329,13 +330,9 @@ def test_the_block_keeps_its_budget_counts_itself_and_can_be_stripped(texts, bud
 @given(texts=st.lists(st.one_of(st.text(max_size=200), LINES.map("\n".join)), min_size=1, max_size=8))
 def test_tokens_are_the_whole_texts_own_count(texts):
     """The sum over lines is what the tokenizer counts in one piece."""
-    counter = EXACT
     records = [memory(f"m{i}", t, day=i % 3) for i, t in enumerate(texts)]
-    made = assemble(records, timezone="UTC", budget=2000, policy=POLICY, counter=counter, model="").block
-    assert made.tokens == counter.count(made.text)
-
-
-EXACT = LocalTokenCounter(bundled_token_tables())
+    made = assemble(records, timezone="UTC", budget=2000, policy=POLICY, counter=COUNTER, model="").block
+    assert made.tokens == COUNTER.count(made.text)
 
 
 def test_the_trace_names_every_signal():
@@ -348,7 +345,7 @@ def test_the_trace_names_every_signal():
         generation=1,
         policy=POLICY,
         embedder="use-m3",
-        counter=LocalTokenCounter(),
+        counter=COUNTER,
     )
     assert set(scored[0].signals) == {
         *(

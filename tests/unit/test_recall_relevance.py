@@ -21,6 +21,7 @@ from hearth.memory.types import Candidate, Memory, Query, Scope, SearchResult, S
 
 NOW = datetime(2024, 6, 1, tzinfo=UTC)
 SCOPE = Scope(tenant="t", user="u")
+COUNTER = LocalTokenCounter()
 
 
 def memory(number, text):
@@ -59,7 +60,7 @@ def _ask(embedder):
             generation=1,
             policy=RecallPolicy(),
             embedder=embedder.name,
-            counter=LocalTokenCounter(),
+            counter=COUNTER,
         )
         return [texts[int(i, 16)] for i in block.items]
 

@@ -24,7 +24,7 @@ TEXTS = {
 }
 
 
-@pytest.fixture(name="exact")
+@pytest.fixture(name="exact", scope="module")
 def _exact():
     tables = bundled_token_tables()
     if tables is None or not (tables / TABLE).is_file():
