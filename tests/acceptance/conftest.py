@@ -82,7 +82,7 @@ def document(provider: ScriptedProvider, home: Path) -> dict[str, object]:
                 "litellm_params": {"model": "text-completion-openai/gpt-3.5-turbo-instruct", **openai},
             },
         ],
-        "router_settings": {"num_retries": 0},
+        "router_settings": {"num_retries": 0, "disable_cooldowns": True},
         "hearth": {
             "data_dir": str(home),
             "keys": [
