@@ -51,17 +51,21 @@ class NewMemory(Body):
     session: Identifier | None = None
 
 
+UNCHANGED: Any = None
+"""The default of a field that a change may leave out; sent as a value, null is refused."""
+
+
 class MemoryChange(Body):
     """Fields to change; what is left out stays."""
 
     model_config = example(tags=["health", "food"], pinned=True)
 
-    text: Text = Field(default=None)
-    type: MemoryType = Field(default=None)
-    tags: Tags = Field(default=None)
-    metadata: Metadata = Field(default=None, description="Replaces the whole of it.")
-    importance: Importance = Field(default=None)
-    pinned: Flag = Field(default=None)
+    text: Text = Field(default=UNCHANGED)
+    type: MemoryType = Field(default=UNCHANGED)
+    tags: Tags = Field(default=UNCHANGED)
+    metadata: Metadata = Field(default=UNCHANGED, description="Replaces the whole of it.")
+    importance: Importance = Field(default=UNCHANGED)
+    pinned: Flag = Field(default=UNCHANGED)
     expires_at: Moment | None = None
 
 

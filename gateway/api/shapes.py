@@ -44,7 +44,7 @@ MEMORY = {
     "source": "api",
 }
 
-RECORD = {
+RECORD: dict[str, Any] = {
     "id": MEMORY_ID,
     "type": "fact",
     "text": "Alice is allergic to kiwi.",
@@ -149,19 +149,13 @@ class RecordOut(BaseModel):
     @classmethod
     def of(cls, record: Record | types.Exchange) -> RecordOut:
         """The record as the API shows it; an exchange as the page that it becomes."""
-        if isinstance(record, types.Memory):
-            said = (record.type, record.text, None, record.occurred_at)
-        elif isinstance(record, types.Page):
-            said = ("page", record.user_text, record.reply_text, record.occurred_at)
-        else:
-            said = ("page", record.user_text, record.reply_text, record.started_at)
         memory = record if isinstance(record, types.Memory) else None
         return cls(
             id=record.id,
-            type=said[0],
-            text=said[1],
-            reply=said[2],
-            occurred_at=said[3],
+            type="page" if not isinstance(record, types.Memory) else record.type,
+            text=record.text if isinstance(record, types.Memory) else record.user_text,
+            reply=None if isinstance(record, types.Memory) else record.reply_text,
+            occurred_at=record.started_at if isinstance(record, types.Exchange) else record.occurred_at,
             agent=record.scope.agent,
             session=record.scope.session,
             tags=list(memory.tags) if memory else [],

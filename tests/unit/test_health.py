@@ -1,0 +1,83 @@
+"""What the parts' numbers mean for the health of the whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hearth.memory.events.sqlite_log import LogHealth
+from hearth.memory.health import (
+    Part,
+    child_part,
+    log_part,
+    overall,
+    recall_part,
+    spool_part,
+    worker_part,
+)
+from hearth.memory.stores.vector_child import ChildHealth
+from hearth.memory.worker import WorkerHealth
+
+WELL = LogHealth(wal_bytes=0, fsync_p50_ms=1.0, writable=True, events=3, last_error="")
+
+
+def _child(**given: Any) -> ChildHealth:
+    counts = dict.fromkeys(("restarts", "in_flight", "late", "refused", "lexical_only", "failed"), 0)
+    return ChildHealth(**{"running": True, "state": None, "search_milliseconds": 2.0, **counts, **given})
+
+
+def _worker(**given: Any) -> WorkerHealth:
+    well: dict[str, Any] = {"running": True, "lag": {"pages": 0}, "parked": 0, "stopped": {}, "errors": {}}
+    return WorkerHealth(**{**well, **given})
+
+
+def test_a_log_that_can_t_be_written_is_down_and_takes_the_whole_down() -> None:
+    """Its error, which may hold a path, is not among the reasons."""
+    broken = LogHealth(
+        wal_bytes=0, fsync_p50_ms=1.0, writable=False, events=3, last_error="/data/x: disk full"
+    )
+    whole = overall({"log": log_part(broken), "worker": worker_part(_worker())})
+    assert whole.state == "down"
+    assert "/data" not in str(whole)
+
+
+def test_a_slow_disk_degrades_the_log() -> None:
+    """A commit of over 20 ms is named with its time."""
+    slow = LogHealth(wal_bytes=0, fsync_p50_ms=31.2, writable=True, events=3, last_error="")
+    assert (log_part(WELL).state, log_part(slow).state) == ("ok", "degraded")
+    assert "31 ms" in log_part(slow).reasons[0]
+
+
+def test_a_child_that_is_restarted_degrades_long_term_memory() -> None:
+    """Recall then uses short-term memory, which the reason says."""
+    assert child_part(_child()).state == "ok"
+    part = child_part(_child(running=False, restarts=2))
+    assert (part.state, part.numbers["restarts"]) == ("degraded", 2)
+
+
+def test_a_worker_s_every_trouble_is_a_reason() -> None:
+    """Standing, lagging, parked, stopped and failing are told apart."""
+    assert worker_part(_worker()).reasons == ()
+    assert worker_part(_worker(lag={"pages": 1_000})).state == "ok"
+    troubled = _worker(
+        running=False, lag={"index": 1_001}, parked=2, stopped={"index": "newer"}, errors={"pages": "x"}
+    )
+    assert len(worker_part(troubled).reasons) == 5
+
+
+def test_waiting_and_lost_captures_degrade_the_spool() -> None:
+    """Each is a reason of its own."""
+    states = [spool_part(waiting, lost).state for waiting, lost in ((0, 0), (1, 0), (0, 1))]
+    assert states == ["ok", "degraded", "degraded"]
+
+
+def test_recall_is_degraded_when_over_a_fifth_failed() -> None:
+    """A fifth exactly, and a few recalls, say nothing yet."""
+    assert recall_part(["failed"] * 4).state == "ok"
+    assert recall_part(["failed"] * 2 + ["ok"] * 8).state == "ok"
+    assert recall_part(["failed"] * 3 + ["ok"] * 7).state == "degraded"
+
+
+def test_any_part_that_is_not_well_degrades_the_whole_with_its_name() -> None:
+    """Reasons name their part."""
+    whole = overall({"log": log_part(WELL), "worker": Part(state="degraded", reasons=("does not run",))})
+    assert (whole.state, whole.reasons) == ("degraded", ("worker: does not run",))
