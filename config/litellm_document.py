@@ -33,6 +33,8 @@ def litellm_document(settings: Settings) -> dict[str, Any]:
         general["custom_auth_run_common_checks"] = True
         litellm["enable_post_custom_auth_checks"] = True
     litellm["callbacks"] = _with_callback(litellm.get("callbacks"))
+    if included := document.get("include"):
+        document["include"] = [str(settings.folder / name) for name in included]
     return document
 
 

@@ -63,7 +63,8 @@ def load_settings(path: str | Path, environ: Mapping[str, str]) -> Settings:
         message = f"can't be read: {error}"
         problem = Problem(level="error", where=str(path), message=message, remedy="name a readable YAML file")
         raise SettingsError([problem]) from error
-    return parse_settings(text, environ, source=path.name)
+    settings = parse_settings(text, environ, source=path.name)
+    return settings.model_copy(update={"folder": path.resolve().parent})
 
 
 def parse_settings(text: str, environ: Mapping[str, str], *, source: str = "configuration") -> Settings:

@@ -315,5 +315,7 @@ class Settings(BaseModel):
     """All other sections. Values such as `os.environ/NAME` are left for LiteLLM to resolve."""
     source: str = ""
     """The file's name, for messages."""
+    folder: Path = Path()
+    """The folder of the file: where LiteLLM looks for what it names (callbacks' modules, included files)."""
     warnings: tuple[Problem, ...] = ()
     """What was noticed while reading and stops nothing."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from types import FrameType
@@ -68,6 +69,7 @@ def build_app(settings: Settings) -> Edge:
     prepare_environment(os.environ, settings)
     document = write_document(litellm_document(settings), settings.hearth.data_dir)
     os.environ["CONFIG_FILE_PATH"] = str(document.resolve())
+    sys.path.append(str(settings.folder))  # LiteLLM looks for callbacks' modules beside its own file alone
     from litellm.proxy.proxy_server import app as litellm_app
 
     from hearth.gateway.api import create_api
