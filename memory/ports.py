@@ -274,8 +274,10 @@ class ShortTerm(Protocol):
         """The user's latest pages over all sessions, and the blocks of `scope.session`."""
         ...
 
-    async def settle(self, scope: Scope, pages: Sequence[str]) -> None:
-        """Those pages stand in long-term memory now: beyond capacity they may leave."""
+    async def settle(self, scope: Scope, pages: Sequence[Page]) -> None:
+        """Those pages, as given, stand in long-term memory now: what is held of them takes over their texts,
+        and beyond capacity may leave. A push of equal texts that arrives later counts as settled too.
+        """
         ...
 
     async def drop(self, scope: Scope, pages: Sequence[str]) -> None:

@@ -48,7 +48,7 @@ class _Changes(msgspec.Struct):
     upserts: list[Indexed] = []
     deletes: defaultdict[str, list[str]] = msgspec.field(default_factory=lambda: defaultdict(list))
     """Ids by owner."""
-    settled: defaultdict[Scope, list[str]] = msgspec.field(default_factory=lambda: defaultdict(list))
+    settled: defaultdict[Scope, list[Page]] = msgspec.field(default_factory=lambda: defaultdict(list))
     dropped: defaultdict[Scope, list[str]] = msgspec.field(default_factory=lambda: defaultdict(list))
 
 
@@ -111,8 +111,10 @@ class IndexProjector:
                 for owner in _owners(target.scope if record is None else record.scope):
                     changes.deletes[owner].append(key.id)
             if target.is_page:
-                stays = isinstance(record, Page) and record.state == "active"
-                (changes.settled if stays else changes.dropped)[target.scope].append(key.id)
+                if isinstance(record, Page) and record.state == "active":
+                    changes.settled[target.scope].append(record)
+                else:
+                    changes.dropped[target.scope].append(key.id)
         return changes
 
     async def _previous(self, record: Record) -> Page | None:
@@ -127,8 +129,8 @@ class IndexProjector:
         await self._long_term.flush()
         for scope, pages in changes.settled.items():
             await self._short_term.settle(scope, pages)
-        for scope, pages in changes.dropped.items():
-            await self._short_term.drop(scope, pages)
+        for scope, ids in changes.dropped.items():
+            await self._short_term.drop(scope, ids)
 
 
 def _targets(events: Iterator[Event]) -> Iterator[tuple[_Key, _Target]]:

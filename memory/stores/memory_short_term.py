@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from datetime import timedelta
 
 import msgspec
 
-from hearth.memory.tiers.short_term import Bounds, Held, leaving
+from hearth.memory.tiers.short_term import Bounds, Held, leaving, text_digest, text_size
 from hearth.memory.types import Page, PlacedBlock, Scope, ShortTermView, Vector
 
-EARLY_KEPT = 64
-"""Early settlements remembered of one user; the push they wait for is milliseconds away."""
+LATELY_KEPT = 64
+"""Settlements remembered of one user; the push that may come after one is milliseconds away."""
 
 
 class _Held(msgspec.Struct, kw_only=True):
@@ -31,7 +30,8 @@ class _Subject(msgspec.Struct, kw_only=True):
     """By (owner, session, exchange)."""
     dropped: dict[str, str] = {}
     """Owner of each page that left unsettled, by page id."""
-    early: deque[str] = msgspec.field(default_factory=lambda: deque(maxlen=EARLY_KEPT))
+    lately: dict[str, bytes] = {}
+    """Digest of the texts of each page settled lately, by page id, oldest first."""
 
 
 class InMemoryShortTerm:
@@ -72,14 +72,17 @@ class InMemoryShortTerm:
             lagging=scope.owner in subject.dropped.values(),
         )
 
-    async def settle(self, scope: Scope, pages: Sequence[str]) -> None:
-        """Mark those pages as safe in long-term memory; beyond capacity they leave."""
+    async def settle(self, scope: Scope, pages: Sequence[Page]) -> None:
+        """Mark those pages as safe in long-term memory, with the texts given; beyond capacity they leave."""
         subject = self._subject(scope)
         for page in pages:
-            if held := subject.pages.get(page):
-                held.settled = True
-            elif subject.dropped.pop(page, None) is None and page not in subject.early:
-                subject.early.append(page)
+            subject.lately.pop(page.id, None)
+            subject.lately[page.id] = text_digest(page)
+            subject.dropped.pop(page.id, None)
+            if held := subject.pages.get(page.id):
+                held.page, held.settled = page, True
+        for old in list(subject.lately)[:-LATELY_KEPT]:
+            del subject.lately[old]
         for owner in {held.page.scope.owner for held in subject.pages.values()}:
             self._evict(subject, owner)
 
@@ -89,7 +92,7 @@ class InMemoryShortTerm:
         for page in gone:
             subject.pages.pop(page, None)
             subject.dropped.pop(page, None)
-        subject.early = deque((page for page in subject.early if page not in gone), maxlen=EARLY_KEPT)
+            subject.lately.pop(page, None)
         subject.blocks = {key: block for key, block in subject.blocks.items() if key[2] not in gone}
 
     async def clear(self, tenant: str, user: str, *, before: int | None = None) -> None:
@@ -118,16 +121,13 @@ class InMemoryShortTerm:
 
     def _put(self, subject: _Subject, page: Page, vector: Vector | None) -> None:
         self._arrivals += 1
-        settled = page.id in subject.early
-        if settled:
-            subject.early.remove(page.id)
         subject.dropped.pop(page.id, None)
         before = subject.pages.get(page.id)
         subject.pages[page.id] = _Held(
             page=page,
             vector=before.vector if vector is None and before else vector,
             arrival=before.arrival if before else self._arrivals,
-            settled=settled,
+            settled=subject.lately.get(page.id) == text_digest(page),
         )
 
     def _newest_first(self, subject: _Subject, owner: str) -> list[_Held]:
@@ -137,7 +137,8 @@ class InMemoryShortTerm:
     def _evict(self, subject: _Subject, owner: str) -> None:
         held = self._newest_first(subject, owner)
         gone = leaving(
-            [Held(id=one.page.id, settled=one.settled, size=_size(one.page)) for one in held], self._bounds
+            [Held(id=one.page.id, settled=one.settled, size=text_size(one.page)) for one in held],
+            self._bounds,
         )
         for page in gone.settled + gone.dropped:
             del subject.pages[page]
@@ -148,10 +149,6 @@ class InMemoryShortTerm:
         subject.blocks = {key: block for key, block in subject.blocks.items() if block.at >= horizon}
         for block in _session_blocks(subject, scope)[: -self._bounds.blocks]:
             del subject.blocks[scope.owner, scope.session, block.exchange]
-
-
-def _size(page: Page) -> int:
-    return len(page.user_text.encode()) + len(page.reply_text.encode())
 
 
 def _session_blocks(subject: _Subject, scope: Scope) -> list[PlacedBlock]:

@@ -16,13 +16,15 @@ import msgspec
 import numpy as np
 
 from hearth.memory.errors import StoreUnavailable
-from hearth.memory.tiers.short_term import Bounds, Held, leaving
+from hearth.memory.tiers.short_term import Bounds, Held, leaving, text_digest, text_size
 from hearth.memory.types import Page, PlacedBlock, Scope, ShortTermView, Vector
 
 logger = logging.getLogger(__name__)
 
-EARLY_KEPT = 64
-"""Early settlements remembered of one user; the push they wait for is milliseconds away."""
+LATELY_KEPT = 64
+"""Settlements remembered of one user; the push that may come after one is milliseconds away."""
+SCHEMA_VERSION = 1
+"""A file of another version is set aside: it is quicker made anew from the log than converted."""
 _PAGE = msgspec.msgpack.Decoder(Page)
 _BLOCK = msgspec.msgpack.Decoder(PlacedBlock)
 _ENCODER = msgspec.msgpack.Encoder()
@@ -82,8 +84,8 @@ class SqliteShortTerm:
             ).fetchone()
         return _view(pages[::-1], blocks, lagging=lagging is not None)
 
-    async def settle(self, scope: Scope, pages: Sequence[str]) -> None:
-        """Mark those pages as safe in long-term memory; beyond capacity they leave.
+    async def settle(self, scope: Scope, pages: Sequence[Page]) -> None:
+        """Mark those pages as safe in long-term memory, with the texts given; beyond capacity they leave.
 
         Raises StoreUnavailable.
         """
@@ -168,14 +170,14 @@ class SqliteShortTerm:
                 _put_block(writer, subject, page, block)
                 self._trim_blocks(writer, subject, page.scope, block)
 
-    def _settle(self, scope: Scope, pages: Sequence[str]) -> None:
+    def _settle(self, scope: Scope, pages: Sequence[Page]) -> None:
         subject = _subject(scope)
         with self._transaction() as writer:
             owners = {owner for page in pages for owner in _settle_one(writer, subject, page)}
             writer.execute(
-                "DELETE FROM early WHERE subject = ? AND arrival <= "
-                "(SELECT arrival FROM early WHERE subject = ? ORDER BY arrival DESC LIMIT 1 OFFSET ?)",
-                (subject, subject, EARLY_KEPT),
+                "DELETE FROM lately WHERE subject = ? AND arrival <= "
+                "(SELECT arrival FROM lately WHERE subject = ? ORDER BY arrival DESC LIMIT 1 OFFSET ?)",
+                (subject, subject, LATELY_KEPT),
             )
             for owner in owners:
                 self._evict(writer, subject, owner)
@@ -183,14 +185,14 @@ class SqliteShortTerm:
     def _drop(self, scope: Scope, pages: Sequence[str]) -> None:
         keys = [(_subject(scope), page) for page in pages]
         with self._transaction() as writer:
-            for table in ("pages", "dropped", "early"):
+            for table in ("pages", "dropped", "lately"):
                 writer.executemany(f"DELETE FROM {table} WHERE subject = ? AND id = ?", keys)  # noqa: S608 - constants
             writer.executemany("DELETE FROM blocks WHERE subject = ? AND exchange = ?", keys)
 
     def _clear(self, subject: str, before: int | None) -> None:
         with self._transaction() as writer:
             if before is None:
-                for table in ("pages", "blocks", "dropped", "early"):
+                for table in ("pages", "blocks", "dropped", "lately"):
                     writer.execute(f"DELETE FROM {table} WHERE subject = ?", (subject,))  # noqa: S608 - constants
             else:
                 _admit(writer, subject, before)
@@ -245,7 +247,11 @@ def _connect(path: Path) -> sqlite3.Connection:
     try:
         for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON"):
             connection.execute(f"PRAGMA {pragma}")
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version not in (0, SCHEMA_VERSION):
+            raise sqlite3.DatabaseError(f"it is of version {version}, not {SCHEMA_VERSION}")
         connection.executescript((files(__package__) / "sqlite_short_term.sql").read_text())
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     except sqlite3.Error:
         connection.close()
         raise
@@ -264,13 +270,16 @@ def _admit(writer: sqlite3.Connection, subject: str, generation: int) -> bool:
                 f"DELETE FROM {table} WHERE subject = ? AND generation < ?",  # noqa: S608 - constants
                 (subject, generation),
             )
-        for table in ("dropped", "early"):
+        for table in ("dropped", "lately"):
             writer.execute(f"DELETE FROM {table} WHERE subject = ?", (subject,))  # noqa: S608 - constants
     return True
 
 
 def _put_page(writer: sqlite3.Connection, subject: str, page: Page, vector: Vector | None) -> None:
-    settled = writer.execute("DELETE FROM early WHERE subject = ? AND id = ?", (subject, page.id)).rowcount
+    lately = writer.execute(
+        "SELECT 1 FROM lately WHERE subject = ? AND id = ? AND digest = ?",
+        (subject, page.id, text_digest(page)),
+    )
     writer.execute("DELETE FROM dropped WHERE subject = ? AND id = ?", (subject, page.id))
     writer.execute(
         "INSERT INTO pages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (subject, id) DO UPDATE SET"
@@ -283,8 +292,8 @@ def _put_page(writer: sqlite3.Connection, subject: str, page: Page, vector: Vect
             page.scope.owner,
             page.generation,
             _microseconds(page.occurred_at),
-            settled,
-            len(page.user_text.encode()) + len(page.reply_text.encode()),
+            lately.fetchone() is not None,
+            text_size(page),
             None if vector is None else np.asarray(vector, dtype=np.float32).tobytes(),
             _ENCODER.encode(page),
         ),
@@ -306,15 +315,18 @@ def _put_block(writer: sqlite3.Connection, subject: str, page: Page, block: Plac
     )
 
 
-def _settle_one(writer: sqlite3.Connection, subject: str, page: str) -> list[str]:
-    """The owner of the page, or nothing where it is not here (yet)."""
+def _settle_one(writer: sqlite3.Connection, subject: str, page: Page) -> list[str]:
+    """The owner of the page as it is held, or nothing where it is not here."""
+    writer.execute(
+        "INSERT OR REPLACE INTO lately (subject, id, digest) VALUES (?, ?, ?)",
+        (subject, page.id, text_digest(page)),
+    )
+    writer.execute("DELETE FROM dropped WHERE subject = ? AND id = ?", (subject, page.id))
     held = writer.execute(
-        "UPDATE pages SET settled = 1 WHERE subject = ? AND id = ? RETURNING owner", (subject, page)
-    ).fetchall()
-    dropped = writer.execute("DELETE FROM dropped WHERE subject = ? AND id = ?", (subject, page)).rowcount
-    if not held and not dropped:
-        writer.execute("INSERT OR IGNORE INTO early (subject, id) VALUES (?, ?)", (subject, page))
-    return [row[0] for row in held]
+        "UPDATE pages SET settled = 1, size = ?, body = ? WHERE subject = ? AND id = ? RETURNING owner",
+        (text_size(page), _ENCODER.encode(page), subject, page.id),
+    )
+    return [owner for (owner,) in held.fetchall()]
 
 
 def _view(

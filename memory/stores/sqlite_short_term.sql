@@ -33,11 +33,12 @@ CREATE TABLE IF NOT EXISTS dropped (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS dropped_by_owner ON dropped (owner);
 
--- Pages settled before their push arrived: the worker may be quicker than the push.
-CREATE TABLE IF NOT EXISTS early (
+-- What was settled lately, by a digest of its texts: the worker may be quicker than the push.
+CREATE TABLE IF NOT EXISTS lately (
     arrival INTEGER PRIMARY KEY AUTOINCREMENT,
     subject TEXT NOT NULL,
     id TEXT NOT NULL,
+    digest BLOB NOT NULL,
     UNIQUE (subject, id)
 ) STRICT;
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
 
 import msgspec
+
+from hearth.memory.types import Page
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +39,16 @@ class Leaving(msgspec.Struct, frozen=True, kw_only=True):
 
     settled: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
+
+
+def text_size(page: Page) -> int:
+    """Bytes of a page's texts."""
+    return len(page.user_text.encode()) + len(page.reply_text.encode())
+
+
+def text_digest(page: Page) -> bytes:
+    """16 bytes that tell a page's texts from others of the same page. Never leaves the user's own records."""
+    return blake2b(msgspec.json.encode((page.user_text, page.reply_text)), digest_size=16).digest()
 
 
 def leaving(held: Sequence[Held], bounds: Bounds) -> Leaving:

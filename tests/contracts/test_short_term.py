@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from hearth.memory.errors import StoreUnavailable
 from hearth.memory.ports import ShortTerm
 from hearth.memory.stores.memory_short_term import InMemoryShortTerm
 from hearth.memory.stores.sqlite_short_term import SqliteShortTerm
@@ -114,20 +117,20 @@ async def test_case_46_a_settled_page_leaves_beyond_capacity(store: ShortTerm) -
     """With a capacity of three and ten settled turns the last three stay, in order."""
     for number in range(1, 11):
         await push(store, number)
-        await store.settle(ALICE, [page(number).id])
+        await store.settle(ALICE, [page(number)])
     assert await texts(store) == ["t8", "t9", "t10"]
 
 
 async def test_a_settled_page_stays_within_capacity(store: ShortTerm) -> None:
     """Being settled alone removes nothing."""
     await push(store, 1, 2)
-    await store.settle(ALICE, [page(1).id, page(2).id])
+    await store.settle(ALICE, [page(1), page(2)])
     assert await texts(store) == ["t1", "t2"]
 
 
 async def test_settling_counts_even_before_the_push(store: ShortTerm) -> None:
     """A worker quicker than the push does not leave the page unsettled for ever."""
-    await store.settle(ALICE, [page(1).id])
+    await store.settle(ALICE, [page(1)])
     await push(store, 1, 2, 3, 4)
     assert await texts(store) == ["t2", "t3", "t4"]
 
@@ -135,10 +138,26 @@ async def test_settling_counts_even_before_the_push(store: ShortTerm) -> None:
 async def test_a_replaced_page_waits_for_its_new_text_to_settle(store: ShortTerm) -> None:
     """A page that was settled and then replaced is unsettled again."""
     await push(store, 1)
-    await store.settle(ALICE, [page(1).id])
+    await store.settle(ALICE, [page(1)])
     await store.push(page(1, text="other"), vector=None, block=None)
     await push(store, 2, 3, 4)
     assert await texts(store) == ["other", "t2", "t3", "t4"]
+
+
+async def test_a_push_that_comes_after_its_settling_stays_settled(store: ShortTerm) -> None:
+    """A repeated push of what long-term memory has already does not keep the page for ever."""
+    await push(store, 1)
+    await store.settle(ALICE, [page(1)])
+    await push(store, 1, 2, 3, 4)
+    assert await texts(store) == ["t2", "t3", "t4"]
+
+
+async def test_settling_brings_what_is_held_to_the_text_that_was_indexed(store: ShortTerm) -> None:
+    """A cut reply that was pushed over a complete one gives way to the page as the log has it."""
+    await store.push(msgspec.structs.replace(page(1), reply_text="ha"), vector=[1.0, 0.0], block=None)
+    await store.settle(ALICE, [page(1)])
+    view = await store.latest(ALICE, limit=5)
+    assert ([held.reply_text for held in view.pages], view.vectors) == (["r1"], {page(1).id: [1.0, 0.0]})
 
 
 async def test_the_hard_cap_drops_the_oldest_and_says_so(store: ShortTerm) -> None:
@@ -152,9 +171,9 @@ async def test_the_hard_cap_drops_the_oldest_and_says_so(store: ShortTerm) -> No
 async def test_lagging_ends_when_the_dropped_pages_are_settled(store: ShortTerm) -> None:
     """Once long-term memory has what was dropped, the view no longer says that it lags."""
     await push(store, *range(1, 9))
-    await store.settle(ALICE, [page(1).id])
+    await store.settle(ALICE, [page(1)])
     assert (await store.latest(ALICE, limit=1)).lagging
-    await store.settle(ALICE, [page(2).id])
+    await store.settle(ALICE, [page(2)])
     assert not (await store.latest(ALICE, limit=1)).lagging
 
 
@@ -304,3 +323,41 @@ async def test_a_late_clear_spares_the_new_generation(store: ShortTerm) -> None:
     await store.push(page(2, generation=2), vector=None, block=None)
     await store.clear("acme", "alice", before=2)
     assert await texts(store) == ["t2"]
+
+
+async def test_a_file_of_another_version_is_set_aside(tmp_path: Path) -> None:
+    """What this program can't read is kept aside, and the store starts empty and says so."""
+    path = tmp_path / "short.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA user_version = 99")
+    made = SqliteShortTerm(path)
+    await made.start()
+    assert (made.fresh, await texts(made)) == (True, [])
+    await made.close()
+    assert (tmp_path / "short.db.broken").exists()
+
+
+async def test_a_file_that_is_no_database_is_set_aside(tmp_path: Path) -> None:
+    """A broken file does not keep the gateway from starting: short-term memory comes back from the log."""
+    path = tmp_path / "short.db"
+    path.write_bytes(b"not a database" * 1000)
+    made = SqliteShortTerm(path)
+    await made.start()
+    await push(made, 1)
+    assert (made.fresh, await texts(made)) == (True, ["t1"])
+    await made.close()
+    again = SqliteShortTerm(path)
+    await again.start()
+    assert (again.fresh, await texts(again)) == (False, ["t1"])
+    await again.close()
+
+
+async def test_a_closed_store_is_unavailable(tmp_path: Path) -> None:
+    """Calls before the start and after the end say which part is missing."""
+    made = SqliteShortTerm(tmp_path / "short.db")
+    with pytest.raises(StoreUnavailable, match="short-term memory"):
+        await made.latest(ALICE, limit=1)
+    await made.start()
+    await made.close()
+    with pytest.raises(StoreUnavailable, match="short-term memory"):
+        await push(made, 1)
