@@ -36,7 +36,7 @@ class SwitchesOut(BaseModel):
 
     model_config = example(everyone="on", tenant="on", keys={"alice-laptop": "read"})
 
-    everyone: ModeName = Field(description="For all tenants; set by the operator with `hearth memory`.")
+    everyone: ModeName = Field(description="For all tenants; set with `hearth switch --everyone`.")
     tenant: ModeName
     keys: dict[str, ModeName] = Field(description="By name of the key; the others are on.")
 
