@@ -22,7 +22,7 @@ from hearth.memory.capture import Capture
 from hearth.memory.engine import Engine
 from hearth.memory.events.spool import Spool
 from hearth.memory.events.sqlite_log import SqliteLog
-from hearth.memory.ports import Embedder
+from hearth.memory.ports import Embedder, LongTerm
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.tokens import LocalTokenCounter
 from hearth.memory.stores.memory_long_term import MemoryLongTerm
@@ -68,10 +68,16 @@ class Api:
 
 @asynccontextmanager
 async def open_api(
-    home: Path, *, clock: ManualClock | None = None, embedder: Embedder | None = None, local: bool = False
+    home: Path,
+    *,
+    clock: ManualClock | None = None,
+    embedder: Embedder | None = None,
+    long_term: LongTerm | None = None,
+    local: bool = False,
 ) -> AsyncIterator[Api]:
     """The API over a log in `home`; `local` says whether callers count as being on this machine."""
-    async with open_engine(home, clock or ManualClock(), embedder or ScriptedEmbedder()) as engine:
+    embedder = embedder or ScriptedEmbedder()
+    async with open_engine(home, clock or ManualClock(), embedder, long_term) as engine:
         keys = [{**key, "key": secret(key["name"])} for key in KEYS]
         hearth = HearthSettings.model_validate({"data_dir": home, "keys": keys})
         gateway = Gateway(
@@ -90,11 +96,13 @@ async def open_api(
 
 
 @asynccontextmanager
-async def open_engine(home: Path, clock: ManualClock, embedder: Embedder) -> AsyncIterator[Engine]:
+async def open_engine(
+    home: Path, clock: ManualClock, embedder: Embedder, long_term: LongTerm | None = None
+) -> AsyncIterator[Engine]:
     """An engine over a real log in `home`, with a worker at work and stores in this process."""
     log = SqliteLog(home / "log.db", durability="process", clock=clock)
     await log.start()
-    short_term, long_term = InMemoryShortTerm(), MemoryLongTerm(embedder)
+    short_term, long_term = InMemoryShortTerm(), long_term or MemoryLongTerm(embedder)
     worker = Worker(log=log, consumers=log, short_term=short_term, long_term=long_term, clock=clock)
     capture = Capture(
         log=log,

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from uuid import uuid4
 
 import httpx
 import pytest
 
+from hearth.memory.errors import StoreUnavailable
+from hearth.memory.ports import Indexed, SearchRequest
+from hearth.memory.stores.memory_long_term import MemoryLongTerm
+from hearth.memory.types import Record, Scope, SearchResult
+from hearth.testing.embedder import ScriptedEmbedder
 from tests.api import Api, open_api
 from tests.events import ManualClock
 
@@ -222,6 +227,66 @@ async def test_case_19_a_forgotten_memory_is_gone_everywhere_at_once(api: Api) -
         assert (await alice.delete(f"/memories/{memory['id']}")).status_code == 404
         await api.engine.drain()
         assert (await alice.post("/memories/search", json=body)).json()["items"] == []
+
+
+class Outage(MemoryLongTerm):
+    """The store in this process, which can be taken away and given back."""
+
+    down = False
+
+    def _check(self) -> None:
+        if self.down:
+            raise StoreUnavailable("long_term", "stopped")
+
+    async def search(self, request: SearchRequest) -> SearchResult:
+        self._check()
+        return await super().search(request)
+
+    async def upsert(self, records: Sequence[Indexed]) -> None:
+        self._check()
+        await super().upsert(records)
+
+    async def flush(self) -> None:
+        self._check()
+        await super().flush()
+
+    async def get(self, owner: str, ids: Sequence[str]) -> list[Record]:
+        self._check()
+        return await super().get(owner, ids)
+
+    async def delete(self, owner: str, ids: Sequence[str]) -> None:
+        self._check()
+        await super().delete(owner, ids)
+
+    async def clear(self, tenant: str, user: str) -> None:
+        self._check()
+        await super().clear(tenant, user)
+
+
+@pytest.mark.parametrize("erase", [False, True], ids=["one memory", "the user"])
+async def test_case_19_a_deletion_is_pending_while_the_store_is_down_and_then_completes(
+    tmp_path: Path, erase: bool
+) -> None:
+    """202 names the store, the memory is unreachable at once, and out of the store when that is back."""
+    store = Outage(ScriptedEmbedder())
+    owner = Scope(tenant="acme", user="alice").owner
+    async with open_api(tmp_path, long_term=store) as api, api.client("alice") as alice:
+        memory = await _add(alice, "keeps bees")
+        await api.engine.drain()
+        assert await store.count(owner) == 1
+        store.down = True
+        answer = await alice.delete("/users/alice" if erase else f"/memories/{memory['id']}")
+        assert (answer.status_code, answer.json()["done"]) == (202, False)
+        assert answer.json()["pending"] == ["long_term"]
+        assert (await alice.get(f"/memories/{memory['id']}")).status_code == 404
+        assert (await alice.post("/memories/search", json={"query": "bees"})).status_code == 503
+        assert (await alice.post("/recall", json={"query": "keeps bees"})).json()["block"] == ""
+        assert await store.count(owner) == 1
+        store.down = False
+        await api.engine.drain()
+        assert await store.count(owner) == 0
+        found = (await alice.post("/memories/search", json={"query": "keeps bees"})).json()
+        assert found["items"] == []
 
 
 async def test_case_19_without_its_log_the_api_answers_503_and_deletes_nothing(api: Api) -> None:
