@@ -88,10 +88,9 @@ def demo_settings(model_url: str, folder: Path) -> Settings:
     from hearth.config.load import parse_settings
 
     upstream = {
-        "model": "openai/smollm2-135m-instruct",
+        "model": f"hosted_vllm/{MODEL}",  # LiteLLM's name for any server of chat completions
         "api_base": f"{model_url}/v1",
         "api_key": "none",
-        "use_chat_completions_api": True,
     }
     document = {
         "model_list": [{"model_name": name, "litellm_params": upstream} for name in (MODEL, "*")],

@@ -11,6 +11,9 @@ from hearth.gateway.commands.client import PAGE, Answer, gateway
 from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Json, Limit, Url, User
 from hearth.gateway.commands.output import moment, note, one_line, say_json, table
 
+SHOWN = 200
+"""Characters of an event's payload in the table."""
+
 
 def sessions(
     limit: Limit = 50,
@@ -102,9 +105,19 @@ def events(
             moment(e["occurred_at"]),
             e["kind"],
             e["user"],
-            json.dumps(e["payload"], ensure_ascii=False),
+            _shortened(e["payload"]),
         )
         for e in found
     ]
-    table(("seq", "when", "kind", "user", "payload"), rows)
-    note(f"go on with --after {after}")
+    table(("seq", "when", "kind", "user", "about"), rows)
+    note(f"go on with --after {after}; --json shows payloads whole")
+
+
+def _shortened(payload: Answer) -> str:
+    """What an event is about: the words of its record where it has any, else the payload itself."""
+    inner = next((value for value in payload.values() if isinstance(value, dict)), payload)
+    if "user_text" in inner:
+        text = f"{inner['user_text']} → {inner['reply_text']}"
+    else:
+        text = inner.get("text") or json.dumps(payload, ensure_ascii=False)
+    return text if len(text) <= SHOWN else text[:SHOWN] + "…"

@@ -148,4 +148,9 @@ def _switches(found: Answer) -> list[tuple[str, str]]:
 
 
 def _numbers(numbers: Answer) -> str:
-    return ", ".join(f"{name} {value}" for name, value in numbers.items())
+    flat = [
+        (f"{name} {inner}".strip(), number)
+        for name, value in numbers.items()
+        for inner, number in (value.items() if isinstance(value, dict) else [("", value)])
+    ]
+    return ", ".join(f"{name} {number}" for name, number in flat)

@@ -1,0 +1,245 @@
+"""The memory commands against the real API over HTTP, in this process and without LiteLLM."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from typer.testing import CliRunner, Result
+
+from hearth.gateway.cli import app
+from hearth.gateway.commands import client
+from tests.api import open_api, secret
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture(name="url", scope="module")
+def _url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server of the API; its users keep the tests apart."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        started, servers = threading.Event(), []
+
+        async def serve() -> None:
+            async with open_api(tmp_path_factory.mktemp("api"), local=True) as api:
+                config = uvicorn.Config(api.app, log_level="critical", lifespan="off", ws="none")
+                servers.append(uvicorn.Server(config))
+                started.set()
+                await servers[0].serve(sockets=[listener])
+
+        thread = threading.Thread(target=asyncio.run, args=(serve(),))
+        thread.start()
+        assert started.wait(30)
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        servers[0].should_exit = True
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+@pytest.fixture(name="run")
+def _run(url: str, request: pytest.FixtureRequest) -> Run:
+    """Runs `hearth` with an app's key, as a user of this test alone unless another is named."""
+
+    def run(*arguments: str, key: str = "app", user: str | None = None, input: str | None = None) -> Result:
+        named = [] if user == "" else ["--user", user or request.node.name]
+        environment = {"HEARTH_URL": url, "HEARTH_API_KEY": secret(key), "COLUMNS": "200"}
+        return CliRunner().invoke(app, [arguments[0], *named, *arguments[1:]], env=environment, input=input)
+
+    return run
+
+
+def parsed(result: Result) -> dict[str, Any]:
+    """Stdout as the one JSON document that it must be."""
+    assert result.exit_code == 0, result.output
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def texts(result: Result) -> list[str]:
+    """The texts of a list of memories."""
+    items = parsed(result)["items"]
+    assert isinstance(items, list)
+    return [item["text"] for item in items]
+
+
+def test_add_prints_the_id_that_list_shows(run: Run) -> None:
+    """What `add` prints is the new memory's id, and `list` has it with its text."""
+    added = run("add", "Alice is allergic to kiwi.", "--tag", "health")
+    listed = run("list", "--tag", "health")
+    assert added.exit_code == listed.exit_code == 0
+    assert added.stdout.strip() in listed.stdout
+    assert "Alice is allergic to kiwi." in listed.stdout
+    assert "1 of 1" in listed.stderr
+
+
+def test_add_takes_every_field_and_standard_input(run: Run) -> None:
+    """Options become fields of the memory; `-` reads the text from standard input."""
+    options = ("--type", "persona", "--meta", "form=7", "--importance", "0.9", "--pin", "--json")
+    added = parsed(run("add", "-", *options, "--at", "2025-05-24T10:00:00Z", input="likes\nGrüntee 🍵\n"))
+    assert added["text"] == "likes\nGrüntee 🍵"
+    assert added["metadata"] == {"form": "7"}
+    assert (added["type"], added["importance"], added["pinned"]) == ("persona", 0.9, True)
+    assert added["occurred_at"] == "2025-05-24T10:00:00Z"
+
+
+def test_case_61_list_walks_over_the_pages(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit beyond one page gives all records once; a smaller one says how many there are."""
+    monkeypatch.setattr(client, "PAGE", 10)
+    for number in range(25):
+        assert run("add", f"fact {number}").exit_code == 0
+    found = parsed(run("list", "--limit", "1000", "--json"))
+    assert (len({item["id"] for item in found["items"]}), found["total"]) == (25, 25)
+    listed = run("list", "--limit", "13")
+    assert len(listed.stdout.splitlines()) == 1 + 13
+    assert "13 of 25" in listed.stderr
+
+
+def test_search_and_recall_find_what_was_added(run: Run) -> None:
+    """`search` lists the memory; `recall` prints the block that holds it and, asked to, the verdicts."""
+    run("add", "My dog is called Zebedee.")
+    query = "My dog is called Zebedee."
+    assert "Zebedee" in until(lambda: run("search", query), "Zebedee").stdout
+    recalled = run("recall", query, "--explain")
+    assert "<hearth-memory" in recalled.stdout
+    assert "in  " in recalled.stdout
+    assert "1 recalled" in recalled.stderr
+    assert parsed(run("recall", query, "--json"))["status"] == "ok"
+
+
+def test_forget_removes_memories_and_exchanges(run: Run) -> None:
+    """An id of either kind is forgotten; an unknown one is one line on stderr and exit code 1."""
+    memory = run("add", "My dog is called Zebedee.").stdout.strip()
+    run("import", "-", input=turn("I moved to Paris.", 0))
+    exchange = parsed(run("exchanges", "--json"))["items"][0]["id"]
+    assert run("forget", memory, exchange).exit_code == 0
+    assert texts(run("list", "--json")) == []
+    assert parsed(run("exchanges", "--json"))["items"] == []
+    again = run("forget", memory)
+    assert again.exit_code == 1
+    assert again.stderr == f"error: {memory}: there is no such memory or exchange\n"
+    assert run("forget", "../users/alice").exit_code == 2
+
+
+def test_import_twice_changes_nothing(run: Run, tmp_path: Path) -> None:
+    """A dialogue comes in as exchanges of its sessions, and a second time it is as it was."""
+    file = tmp_path / "dialogue.jsonl"
+    file.write_text("\n".join(turn(f"said {number}", number) for number in range(10)))
+    for _ in range(2):
+        assert parsed(run("import", str(file), "--json"))["exchanges"] == 5
+        assert len(parsed(run("exchanges", "--json"))["items"]) == 5
+    assert "s1" in run("sessions").stdout
+
+
+def test_a_bad_line_is_named_and_nothing_is_imported(run: Run) -> None:
+    """One line that can't be used refuses the whole file before anything is sent."""
+    refused = run("import", "-", input=turn("fine", 0) + '\n{"role": "user", "content": "no time"}\n')
+    assert refused.exit_code == 2
+    assert refused.stdout == ""
+    assert "line 2: at" in refused.stderr
+    assert run("import", "nowhere.jsonl").exit_code == 2
+    assert parsed(run("exchanges", "--json"))["items"] == []
+
+
+def test_events_need_an_admin_and_show_the_log(run: Run, request: pytest.FixtureRequest) -> None:
+    """The log is shown to an admin key, by kind and user; another key is told what it lacks."""
+    run("add", "one fact")
+    shown = run("events", "--kind", "memory.added", key="admin")
+    assert "one fact" in shown.stdout
+    events = parsed(run("events", "--json", key="admin"))
+    assert {event["user"] for event in events["items"]} == {request.node.name}
+    refused = run("events", user="")
+    assert refused.exit_code == 1
+    assert "admin" in refused.stderr
+    assert refused.stderr.count("\n") == 1
+
+
+def test_erase_asks_first_and_removes_everything(run: Run, request: pytest.FixtureRequest) -> None:
+    """Where nobody can be asked, `--yes` is needed; then nothing of the user is left."""
+    run("add", "one fact")
+    name = request.node.name
+    assert run("erase", name, user="").exit_code == 2
+    assert texts(run("list", "--json")) == ["one fact"]
+    assert f"erased {name}" in run("erase", name, "--yes", user="").stdout
+    assert texts(run("list", "--json")) == []
+    assert run("erase", "--yes", user="").exit_code == 2  # an app's key has no user of its own
+
+
+def test_switch_and_health_and_users(run: Run) -> None:
+    """A key of the tenant is switched and switched back; health is ok; users are listed by name."""
+    run("add", "one fact")
+    off = parsed(run("switch", "off", "--only", "bob", "--json", key="admin", user=""))
+    assert off["keys"] == {"bob": "off"}
+    assert "key bob" in run("switch", key="admin", user="").stdout
+    assert parsed(run("switch", "on", "--only", "bob", "--json", key="admin", user=""))["keys"] == {}
+    assert run("switch", "sideways", key="admin", user="").exit_code == 2
+    assert parsed(run("health", "--json", user=""))["status"] == "ok"
+    assert "log" in run("health", user="").stdout
+    assert "test_switch_and_health_and_users" in run("users", key="admin", user="").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("list", "--key", "wrong"), 1, "Send a key"),
+        (("list", "--since", "yesterday"), 2, "ISO 8601"),
+        (("add", "  "), 2, "text"),
+        (("add", "fact", "--meta", "novalue"), 2, "NAME=VALUE"),
+        (("recall", "x", "--budget", "99999999"), 2, "budget"),
+        (("list", "--url", "http://127.0.0.1:1"), 1, "hearth serve"),
+        (("list", "--url", "ftp://x"), 2, "--url"),
+        (("list", "--url", "http://127.0.0.1:notaport"), 2, "--url"),
+    ],
+    ids=lambda part: " ".join(part) if isinstance(part, tuple) else "",
+)
+def test_what_goes_wrong_is_one_line_and_a_code(
+    run: Run, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    """Refusals and unreachable gateways are one line on stderr, nothing on stdout, and 1 or 2."""
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (code, ""), result.output
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1
+    assert said in result.stderr
+
+
+@pytest.mark.parametrize("user", ["用户1", "x@y.example", "team/a:b", "a|b"])
+def test_case_06_users_of_any_script_are_named(run: Run, user: str) -> None:
+    """A user id with other scripts or separators reaches that user's memory and no other's."""
+    run("add", f"fact of {user}", user=user)
+    assert texts(run("list", "--json", user=user)) == [f"fact of {user}"]
+    assert run("list", user="a\nb").exit_code == 2
+
+
+def test_what_a_memory_holds_steers_no_terminal(run: Run) -> None:
+    """Escape sequences of a memory's text are shown as replacement characters, and markup as it stands."""
+    run("add", "\x1b[2J[red]wiped[/red]\u202e")
+    shown = run("list").stdout
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert "[red]wiped[/red]" in shown
+
+
+def turn(text: str, number: int) -> str:
+    """A line of a dialogue in which user and assistant take turns."""
+    role = "assistant" if number % 2 else "user"
+    at = f"2025-05-24T10:{number:02}:00Z"
+    return json.dumps({"role": role, "content": text, "at": at, "session": "s1"})
+
+
+def until(attempt: Callable[[], Result], said: str) -> Result:
+    """Try again while the index is still behind; gives the last result."""
+    result = attempt()
+    for _ in range(200):
+        if said in result.stdout:
+            break
+        result = attempt()
+    return result

@@ -1,0 +1,219 @@
+"""The command line's own parts: help, errors in one line, batches of an import, reading a stream."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from hearth.gateway.cli import app
+from hearth.gateway.commands import imports
+from hearth.gateway.commands.chat import recalled_lines
+from hearth.gateway.commands.client import GatewayError, Rest, explain, read
+from hearth.gateway.commands.demo import PYTHON, demo_settings, show_snippets
+from hearth.gateway.commands.output import plain
+from hearth.gateway.commands.reference import commands
+from hearth.memory.extract.secrets import mask_secrets
+from hearth.memory.imports import imported_steps
+from hearth.memory.types import ImportedTurn, Scope
+
+NAMED = {
+    "Run": ["serve", "demo", "check-config", "key"],
+    "Talk": ["chat", "recall", "search"],
+    "Memory": ["add", "list", "forget", "erase", "import"],
+    "Look": ["sessions", "exchanges", "events", "users", "health", "switch"],
+}
+
+
+def test_every_command_is_there() -> None:
+    """The command line has exactly the commands that its docs name."""
+    assert sorted(get_command(app).commands) == sorted(name for group in NAMED.values() for name in group)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("path", [path for path, _ in commands()], ids=" ".join)
+def test_every_help_shows_an_example_that_parses(path: tuple[str, ...]) -> None:
+    """`--help` of each command has an example, and the example's options are the command's own."""
+    result = CliRunner().invoke(app, [*path, "--help"], env={"COLUMNS": "200"})
+    assert result.exit_code == 0
+    lines = [line.strip() for line in result.stdout.splitlines() if "Example: hearth " in line]
+    assert len(lines) == 1
+    assert lines[0].startswith(f"Example: hearth {' '.join(path)}")
+    for word in lines[0].split():
+        assert not word.startswith("--") or word in result.stdout.replace(lines[0], "")
+
+
+def test_key_new_prints_json_alone() -> None:
+    """With --json, stdout is one document, and the key's hash is in its YAML lines."""
+    result = CliRunner().invoke(app, ["key", "new", "alice", "--json"])
+    made = json.loads(result.stdout)
+    assert made["name"] == "alice"
+    assert made["key"].startswith("sk-")
+    assert made["key"] not in made["yaml"]
+    assert "sha256:" in made["yaml"]
+
+
+def test_check_config_says_what_is_wrong_and_ends_with_2(tmp_path: Path) -> None:
+    """A misspelt setting is named with its remedy; a sound file ends with 0."""
+    bad, good = tmp_path / "bad.yaml", tmp_path / "good.yaml"
+    bad.write_text("hearth: {durabilty: power}")
+    good.write_text(
+        "model_list: [{model_name: m, litellm_params: {model: openai/m}}]\nhearth: {keyless: true}"
+    )
+    refused = CliRunner().invoke(app, ["check-config", str(bad), "--json"])
+    assert refused.exit_code == 2
+    assert "durability" in json.loads(refused.stdout)[0]["remedy"]
+    accepted = CliRunner().invoke(app, ["check-config", str(good), "--json"])
+    assert (accepted.exit_code, json.loads(accepted.stdout)) == (0, [])
+
+
+def test_serve_refuses_a_taken_port_before_it_loads_anything(tmp_path: Path) -> None:
+    """A port that somebody listens on is named at once, with exit code 1."""
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        environment = {"HEARTH_DATA_DIR": str(tmp_path)}
+        result = CliRunner().invoke(app, ["serve", "--port", port], env=environment)
+    assert result.exit_code == 1
+    assert f"127.0.0.1:{port}" in result.stderr
+    assert "--port" in result.stderr
+
+
+def test_serve_refuses_the_keyless_quickstart_on_other_addresses() -> None:
+    """Without keys nothing is served where other machines reach it."""
+    result = CliRunner().invoke(app, ["serve", "--host", "0.0.0.0"], env={"COLUMNS": "300"})
+    assert result.exit_code == 2
+    assert "127.0.0.1" in result.stderr
+
+
+def test_switching_everyone_needs_no_key(tmp_path: Path) -> None:
+    """--everyone writes the switch into the data folder of the configuration, and shows it again."""
+    environment = {"HEARTH_DATA_DIR": str(tmp_path)}
+    run = CliRunner()
+    assert run.invoke(app, ["switch", "off", "--everyone"], env=environment).exit_code == 0
+    shown = run.invoke(app, ["switch", "--everyone", "--json"], env=environment)
+    assert json.loads(shown.stdout)["everyone"] == "off"
+    assert run.invoke(app, ["switch", "dim", "--everyone"], env=environment).exit_code == 2
+    assert run.invoke(app, ["switch", "off", "--everyone", "--only", "x"], env=environment).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        ({"detail": "limit: too large", "title": "A value can't be used"}, "limit: too large"),
+        ({"error": {"message": "no such model", "code": "400"}}, "no such model"),
+        ({"error": "plain"}, "plain"),
+        ({"title": "Not found"}, "Not found"),
+        ({"detail": [{"loc": []}]}, "the gateway answered 502 Bad Gateway"),
+        (None, "the gateway answered 502 Bad Gateway"),
+        ("text", "the gateway answered 502 Bad Gateway"),
+    ],
+)
+def test_an_error_body_becomes_one_line(body: object, line: str) -> None:
+    """Problem details, LiteLLM's errors and foreign pages each give one readable line."""
+    assert explain(502, "Bad Gateway", body) == line
+
+
+def test_an_answer_that_is_not_hearths_is_an_error() -> None:
+    """A page of HTML with status 200 is no answer."""
+    request = httpx.Request("GET", "http://x/")
+    with pytest.raises(GatewayError, match="--url"):
+        read(httpx.Response(200, text="<html>", request=request))
+
+
+@pytest.mark.parametrize(
+    "given", ["http://h:4000", "http://h:4000/", "http://h:4000/v1", " http://h:4000/v1/ "]
+)
+def test_the_base_url_of_an_sdk_is_the_gateways(given: str) -> None:
+    """What is pasted from an SDK's settings names the gateway too."""
+    assert Rest(given, "", "").url == "http://h:4000"
+
+
+def test_batches_make_the_exchanges_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However an import is cut, its exchanges and their ids are those of one request."""
+    monkeypatch.setattr(imports, "BATCH_TURNS", 7)
+    turns = list(_turns(random.Random(7)))
+    scope = Scope(tenant="t", user="u")
+
+    def ids(part: list[ImportedTurn]) -> list[str]:
+        return [event.id for event in imported_steps(scope, part, generation=1, mask=mask_secrets)]
+
+    cut = list(imports.batches(turns))
+    assert len(cut) > 5
+    assert sorted(id for part in cut for id in ids(part)) == sorted(ids(turns))
+    assert sum(map(len, cut)) == len(turns)
+
+
+def _turns(chance: random.Random) -> Iterator[ImportedTurn]:
+    """Turns of three sessions, shuffled, with runs of one speaker and equal times among them."""
+    start = datetime(2025, 5, 24, tzinfo=UTC)
+    made = [
+        ImportedTurn(
+            role="user" if chance.random() < 0.5 else "assistant",
+            content=f"turn {number}",
+            at=start + timedelta(minutes=number // 2),
+            session=chance.choice(["a", "b", ""]),
+        )
+        for number in range(120)
+    ]
+    yield from chance.sample(made, len(made))
+
+
+def test_an_import_of_nothing_has_no_batches() -> None:
+    """No turns are no requests."""
+    assert list(imports.batches([])) == []
+
+
+def test_plain_text_keeps_lines_and_letters() -> None:
+    """Line breaks, tabs and every script stay; control characters don't."""
+    assert plain("a\tb\nü漢🍵\x1b[1m\x07\x9b") == "a\tb\nü漢🍵\ufffd[1m\ufffd\ufffd"
+
+
+def test_recalled_lines_say_why_there_is_no_memory() -> None:
+    """A call without memory says so with its reason; a partial one says what was missing."""
+    off = httpx.Headers({"x-hearth-status": "off", "x-hearth-reason": "no user"})
+    assert list(recalled_lines(off, [])) == ["memory off: no user"]
+    partial = httpx.Headers({"x-hearth-status": "partial", "x-hearth-reason": "dense", "x-hearth-ms": "9.6"})
+    assert list(recalled_lines(partial, [])) == ["recalled 0 (0 tokens, 10 ms, partial: dense)"]
+
+
+def test_the_demo_is_keyless_and_any_model_name_reaches_its_model(tmp_path: Path) -> None:
+    """The demo's configuration parses, has no key, and keeps its data in the folder it is given."""
+    settings = demo_settings("http://127.0.0.1:9", tmp_path)
+    assert settings.hearth.keyless
+    assert settings.hearth.data_dir == tmp_path
+    assert [entry["model_name"] for entry in settings.litellm["model_list"]] == ["smollm2", "*"]
+
+
+def test_the_snippets_name_the_demos_own_address(capsys: pytest.CaptureFixture[str]) -> None:
+    """What is printed can be pasted: address filled in, Python that compiles, JSON that parses."""
+    show_snippets("http://127.0.0.1:4321")
+    printed = capsys.readouterr().out
+    assert "http://127.0.0.1:4321/v1/chat/completions" in printed
+    compile(PYTHON.format(url="http://h", model="m"), "snippet", "exec")
+    body = printed.split("-d '")[1].split("'\n")[0]
+    assert json.loads(body)["model"] == "smollm2"
+
+
+def test_the_environment_names_gateway_and_key() -> None:
+    """Every command that calls a gateway takes its address and key from the environment."""
+    for path, command in commands():
+        options = {parameter.name: parameter for parameter in command.params}
+        if "url" in options:
+            assert options["url"].envvar == "HEARTH_URL", path
+            assert options["key"].envvar == "HEARTH_API_KEY", path
+
+
+def test_an_exit_code_says_whose_fault_it_is() -> None:
+    """Wrong values are 2, all else is 1."""
+    codes = {status: GatewayError("", status=status).exit_code for status in (0, 400, 401, 404, 422, 503)}
+    assert codes == {0: 1, 400: 2, 401: 1, 404: 1, 422: 2, 503: 1}
