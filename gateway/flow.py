@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import logging
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import msgspec
 
 from hearth.gateway.call import Call, Draft
 from hearth.gateway.identity import Identity
+from hearth.gateway.replay import alive, allowance, run_of, stays
 from hearth.gateway.wire import WIRES
 from hearth.gateway.wire.types import Body, WireReply, WireRequest
 from hearth.memory import metrics
@@ -21,8 +23,6 @@ from hearth.memory.types import PlacedBlock, Query, ShortTermView, Step, ToolUse
 
 logger = logging.getLogger(__name__)
 
-REPLAY_TOKENS = 2_000
-"""Most tokens of earlier blocks that are put back; beyond them all are dropped at once."""
 KEPT_ERROR = 500
 """Characters of a provider's error that are kept."""
 
@@ -136,16 +136,19 @@ class Flow:
         window: int,
     ) -> Body:
         view = await self.engine.view(opened.scope)
-        current = next((b for b in view.blocks if b.exchange == opened.exchange and b.text), None)
+        current = next((block for block in view.blocks if block.exchange == opened.exchange), None)
+        earlier = self._earlier(request, dialogue, opened, secret, view, current)
         if current is None and dialogue.first_step and not dialogue.carry_over:
-            current = await self._block(call, request, identity, dialogue, opened, secret, view, window)
+            current = await self._block(
+                call, request, identity, dialogue, opened, secret, view, earlier, window
+            )
         call.block = current
         if not identity.policy.place:
             call.shadow, call.reason = True, "shadow"
             return body
         if not request.placeable:
             return body
-        blocks = self._earlier(request, dialogue, opened, secret, view)
+        blocks = {index: block.text for index, block in earlier.items()}
         if current is not None and current.text and dialogue.user_text:
             blocks[dialogue.user_index] = current.text
         if not blocks or not _fits(request, blocks, window):
@@ -165,22 +168,26 @@ class Flow:
         opened: Opened,
         secret: bytes,
         view: ShortTermView,
+        earlier: Mapping[int, PlacedBlock],
         window: int,
     ) -> PlacedBlock:
-        """Recall for a new exchange. With a server-held history, what its chain already holds is left out."""
+        """Recall for a new exchange, without what the request or a server-held chain already holds."""
+        budget = _budget(identity, window)
+        if stays(request, dialogue):
+            budget = min(budget, max(0, allowance(request) - sum(block.tokens for block in earlier.values())))
         query = Query(
             text=dialogue.user_text,
             before=dialogue.before,
             at=call.started_at,
             timezone=identity.policy.timezone,
             present=dialogue.present,
-            present_ids=_present_ids(request, dialogue, opened, secret, view),
+            present_ids=_present_ids(request, dialogue, opened, secret, view, earlier),
         )
         recall = await self.engine.recall(
             opened.scope,
             query,
             generation=opened.generation,
-            budget=_budget(identity, window),
+            budget=budget,
             model=request.model,
             view=view,
         )
@@ -194,31 +201,30 @@ class Flow:
             tokens=recall.block.tokens,
             items=recall.block.items,
             at=call.started_at,
+            alone=not earlier,
         )
 
     def _earlier(
-        self, request: WireRequest, dialogue: Dialogue, opened: Opened, secret: bytes, view: ShortTermView
-    ) -> dict[int, str]:
-        """This session's earlier blocks by message index, where putting them back is cheaper than not.
-
-        That is so after tool calls and with automatic caching: the provider's cache entry then ends in a
-        message that holds one. Past the entry's life or the limit of tokens all are dropped at once.
-        """
-        if not (request.automatic_caching or dialogue.last_had_tools):
+        self,
+        request: WireRequest,
+        dialogue: Dialogue,
+        opened: Opened,
+        secret: bytes,
+        view: ShortTermView,
+        current: PlacedBlock | None,
+    ) -> dict[int, PlacedBlock]:
+        """This session's earlier blocks by message index, where putting them back is cheaper than not."""
+        if not stays(request, dialogue):
             return {}
-        by_exchange = {block.exchange: block for block in view.blocks if block.text}
-        placed = {
-            index: by_exchange[exchange]
+        blocks = {block.exchange: block for block in view.blocks}
+        placed = [
+            (index, blocks[exchange])
             for index, exchange in exchange_ids(dialogue.history, opened.scope.session, secret)
-            if exchange in by_exchange
-        }
-        if not placed:
-            return {}
-        newest = max(block.at for block in placed.values())
-        too_old = (self.engine.clock.now() - newest).total_seconds() > request.cache_seconds
-        if too_old or sum(block.tokens for block in placed.values()) > REPLAY_TOKENS:
-            return {}
-        return {index: block.text for index, block in placed.items()}
+            if exchange in blocks
+        ]
+        now = self.engine.clock.now()
+        warm = alive(request, opened.last_call, now)
+        return run_of(placed, current, alive=warm, most=allowance(request))
 
     def _draft(self, dialogue: Dialogue, identity: Identity, *, secret: bytes, retry_key: str) -> Draft:
         return Draft(
@@ -245,10 +251,16 @@ class Flow:
 
 
 def _present_ids(
-    request: WireRequest, dialogue: Dialogue, opened: Opened, secret: bytes, view: ShortTermView
+    request: WireRequest,
+    dialogue: Dialogue,
+    opened: Opened,
+    secret: bytes,
+    view: ShortTermView,
+    earlier: Mapping[int, PlacedBlock],
 ) -> frozenset[str]:
     """Ids of what the request already holds: its history, or the chain that the provider keeps for it."""
     history = {exchange for _, exchange in exchange_ids(dialogue.history, opened.scope.session, secret)}
+    history |= {item for block in earlier.values() for item in block.items}
     if not request.previous_response_id:
         return frozenset(history | {opened.exchange})
     session = {page.id for page in view.pages if page.scope.session == opened.scope.session}
@@ -283,7 +295,7 @@ def _step(call: Call, opened: Opened, draft: Draft, reply: WireReply) -> Step:
         timezone=draft.timezone,
         tools=tuple(map(_masked if draft.full_tools else _sizes_only, reply.tools)),
         injected=call.block.items if call.block and call.placed else (),
-        block=call.block if call.placed else None,
+        block=_recorded(call),
         trace=call.recall.trace if call.recall else "",
         tails=tails(draft.dialogue.answered(reply.text), draft.secret),
         tails_before=draft.tails_before,
@@ -301,6 +313,15 @@ def _step(call: Call, opened: Opened, draft: Draft, reply: WireReply) -> Step:
 
 def _masked(tool: ToolUse) -> ToolUse:
     return msgspec.structs.replace(tool, arguments=mask_secrets(tool.arguments or ""))
+
+
+def _recorded(call: Call) -> PlacedBlock | None:
+    """The block to write down. One without words counts where blocks stay: the next ones build on it."""
+    if call.block is None or call.placed:
+        return call.block
+    request = call.request
+    stay = request is not None and (request.automatic_caching or request.offered_tools > 0)
+    return call.block if stay and not call.block.text and not call.shadow else None
 
 
 def _sizes_only(tool: ToolUse) -> ToolUse:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +15,7 @@ from litellm.integrations.custom_logger import CustomLogger
 
 from hearth.config.switches import Switches
 from hearth.gateway.auth import key_of
+from hearth.gateway.caching import with_caching
 from hearth.gateway.call import CALL, Call, HeaderPairs, response_headers
 from hearth.gateway.clients import recognise
 from hearth.gateway.identity import MEMORY_HEADER, Identity, IdentityError, Off, resolve
@@ -139,7 +141,9 @@ class HearthPlugin(CustomLogger):
         if isinstance(identity, Off):
             call.off(identity.reason)
             return data
-        body = await gateway.flow.before(call, request, identity, data, window=window_of(request.model))
+        deployments = deployments_of(request.model)
+        request = with_caching(request, map(_model_of, deployments))
+        body = await gateway.flow.before(call, request, identity, data, window=_smallest_window(deployments))
         if body is data:
             return data
         field = PROMPT_FIELDS[route]
@@ -210,15 +214,23 @@ def _identity(gateway: Gateway, headers: HeaderPairs, request: WireRequest, auth
     return resolve(key, headers, request, hints, switches)
 
 
-def window_of(model: str) -> int:
-    """Smallest input window in tokens among the deployments of a model name; 0 where none is known."""
+def deployments_of(model: str) -> list[dict[str, Any]]:
+    """LiteLLM's deployments that may serve a model name, those of its fallbacks included."""
     from litellm.proxy.proxy_server import llm_router
 
     if llm_router is None:
-        return 0
+        return []
     names = [model, *_fallbacks(llm_router, model)]
-    windows = [_window(deployment) for name in names for deployment in llm_router.get_model_list(name) or []]
-    return min((window for window in windows if window), default=0)
+    return [deployment for name in names for deployment in llm_router.get_model_list(name) or []]
+
+
+def _smallest_window(deployments: Iterable[dict[str, Any]]) -> int:
+    """Smallest input window in tokens; 0 where none is known."""
+    return min(filter(None, map(_window, deployments)), default=0)
+
+
+def _model_of(deployment: dict[str, Any]) -> str:
+    return str((deployment.get("litellm_params") or {}).get("model", ""))
 
 
 def _fallbacks(router: Any, model: str) -> list[str]:
@@ -230,7 +242,7 @@ def _window(deployment: dict[str, Any]) -> int:
     own = (deployment.get("model_info") or {}).get("max_input_tokens")
     if own:
         return int(own)
-    name = (deployment.get("litellm_params") or {}).get("model", "")
+    name = _model_of(deployment)
     known = litellm.model_cost.get(name) or litellm.model_cost.get(name.partition("/")[2]) or {}
     return int(known.get("max_input_tokens") or 0)
 

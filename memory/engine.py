@@ -93,6 +93,8 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True):
     parent: str | None
     """The exchange before this one; None at a session's start and where a later step doesn't know it."""
     generation: int
+    last_call: datetime | None = None
+    """When the session's last reply was finished; None where this request's history does not tell."""
 
 
 class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,6 +170,7 @@ class Engine:
             exchange=exchange,
             parent=parent,
             generation=state.generation,
+            last_call=hit.at if hit else None,
         )
 
     async def view(self, scope: Scope) -> ShortTermView:

@@ -83,7 +83,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, tag="page", tag_field="rec
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True, tag="memory", tag_field="record"):
-    """One long-term memory that is not a page: a fact, a persona trait, an episode or a piece of knowledge."""
+    """One long-term memory that is no page: a fact, a persona trait, an episode or a piece of knowledge."""
 
     id: str
     scope: Scope
@@ -150,6 +150,8 @@ class PlacedBlock(msgspec.Struct, frozen=True, kw_only=True):
     items: tuple[str, ...] = ()
     """Ids of the records it shows."""
     at: datetime
+    alone: bool = False
+    """True if no earlier block of the session stood in its prompt: what goes back later begins here."""
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,7 +166,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[ToolUse, ...] = ()
     """Calls (assistant) or results (tool) that the message holds."""
     scaffolding: bool = False
-    """True if the message is machine-written text only (system reminders, environment), though its role is user."""
+    """True if the message is machine-written text only (reminders, environment), though its role is user."""
 
 
 class Tails(msgspec.Struct, frozen=True, kw_only=True):
@@ -189,6 +191,8 @@ class SessionHit(msgspec.Struct, frozen=True, kw_only=True):
     session: str
     exchange: str
     """The exchange whose reply ends that tail: the causal parent of what comes next."""
+    at: datetime
+    """When that reply was finished."""
 
 
 class RetryHit(msgspec.Struct, frozen=True, kw_only=True):

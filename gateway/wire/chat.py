@@ -84,6 +84,7 @@ def openai_fields(body: Body) -> dict[str, Any]:
         "prompt_cache_key": well_formed(string(body.get("prompt_cache_key"))),
         "offered_tools": len(sequence(body.get("tools"))),
         "stored": body.get("store") is not False,
+        "explicit_caching": mapping(body.get("prompt_cache_options")).get("mode") == "explicit",
         "max_output": next(filter(None, map(number, limits)), 0),
     }
 

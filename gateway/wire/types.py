@@ -41,7 +41,9 @@ class WireRequest(msgspec.Struct, frozen=True, kw_only=True):
     stored: bool = True
     """False for `store: false`."""
     automatic_caching: bool = False
-    """Anthropic's top-level `cache_control`."""
+    """The provider writes a cache entry at the prompt's very end: Anthropic's top-level `cache_control`."""
+    explicit_caching: bool = False
+    """OpenAI's `prompt_cache_options.mode: explicit`: only the client's own breakpoints count."""
     cache_seconds: int = 300
     """Life of the provider's cache entry: 300, or 3600 where the request asks for one hour."""
     max_output: int = 0

@@ -50,7 +50,7 @@ def open_call(
     step = answered[0] if answered else _by_tails(find, tails, now)
     return CallState(
         generation=generation,
-        hit=SessionHit(session=step.session, exchange=step.exchange) if step else None,
+        hit=SessionHit(session=step.session, exchange=step.exchange, at=moment(step.at)) if step else None,
         retry=_retry(retries[0]) if retries else None,
     )
 
