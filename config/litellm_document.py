@@ -23,7 +23,9 @@ def own_keys(settings: Settings) -> bool:
 def litellm_document(settings: Settings) -> dict[str, Any]:
     """LiteLLM's sections with Hearth's callback and, where the keys are in the file, its authentication.
 
-    Both flags are needed with custom authentication, or LiteLLM ignores a key's `models` list.
+    Both flags are needed with custom authentication, or LiteLLM ignores a key's `models` list. A deployment
+    that speaks chat alone needs the other one: on the way over the responses format LiteLLM 1.108.7 loses the
+    text of a message that isn't streamed.
     """
     document = copy.deepcopy(dict(settings.litellm))
     general = document["general_settings"] = dict(document.get("general_settings") or {})
@@ -33,6 +35,8 @@ def litellm_document(settings: Settings) -> dict[str, Any]:
         general["custom_auth_run_common_checks"] = True
         litellm["enable_post_custom_auth_checks"] = True
     litellm["callbacks"] = _with_callback(litellm.get("callbacks"))
+    if _speaks_chat_alone(document):
+        litellm.setdefault("use_chat_completions_url_for_anthropic_messages", True)
     if included := document.get("include"):
         document["include"] = [str(settings.folder / name) for name in included]
     return document
@@ -46,6 +50,12 @@ def write_document(document: Mapping[str, Any], folder: Path) -> Path:
     path.chmod(0o600)
     path.write_text(yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=True), encoding="utf-8")
     return path
+
+
+def _speaks_chat_alone(document: Mapping[str, Any]) -> bool:
+    """True if a deployment has `use_chat_completions_api`."""
+    models = document.get("model_list") or []
+    return any((model.get("litellm_params") or {}).get("use_chat_completions_api") for model in models)
 
 
 def _with_callback(callbacks: Any) -> list[Any]:

@@ -1,0 +1,34 @@
+"""What Hearth adds to the document that LiteLLM is started with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hearth.config.litellm_document import litellm_document
+from hearth.config.settings import HearthSettings, Settings
+
+FLAG = "use_chat_completions_url_for_anthropic_messages"
+
+
+def document(tmp_path: Path, *, chat_alone: bool, **litellm: Any) -> dict[str, Any]:
+    """The document of a configuration with one deployment."""
+    params = {"model": "openai/any", **({"use_chat_completions_api": True} if chat_alone else {})}
+    sections = {"model_list": [{"model_name": "m", "litellm_params": params}], "litellm_settings": litellm}
+    settings = Settings(hearth=HearthSettings(data_dir=tmp_path), litellm=sections, folder=tmp_path)
+    return litellm_document(settings)["litellm_settings"]
+
+
+@pytest.mark.parametrize("chat_alone", [True, False])
+def test_messages_go_straight_to_chat_where_a_deployment_speaks_nothing_else(
+    tmp_path: Path, chat_alone: bool
+) -> None:
+    """One deployment with `use_chat_completions_api` is enough; without one LiteLLM's default stays."""
+    assert (document(tmp_path, chat_alone=chat_alone).get(FLAG) is True) == chat_alone
+
+
+def test_the_operators_own_word_counts(tmp_path: Path) -> None:
+    """What the file says about it is left as it is."""
+    assert document(tmp_path, chat_alone=True, **{FLAG: False})[FLAG] is False
