@@ -19,7 +19,7 @@ from tests.acceptance.conftest import APP, GatewayProcess, wait_until
 from tests.acceptance.talk import BLOCK, exchanges, remember, sent_text
 
 QUESTION = "What is the name of my dog?"
-PIXEL = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+PIXEL = "data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA="
 WEATHER = {
     "type": "function",
     "function": {
@@ -85,7 +85,7 @@ def asked(text: str) -> list[dict[str, Any]]:
 def test_chat_with_memory(
     gateway: GatewayProcess, provider: ScriptedProvider, sdk: Sdk, user: str, version: str, stream: bool
 ) -> None:
-    """A chat completion comes back as the provider gave it, with memory in its prompt and an exchange kept."""
+    """A chat completion comes back as the provider gave it, with memory in its prompt; it is kept."""
     remember(gateway, user, "My dog is called Zebedee.")
     provider.reply("He is called Zebedee, of course.")
     sdk.options["base_url"] = f"{gateway.url}{version}"
@@ -304,7 +304,7 @@ def test_structured_response(
 def test_tool_calls_of_responses_with_a_chain_that_the_provider_holds(
     gateway: GatewayProcess, provider: ScriptedProvider, sdk: Sdk, user: str, stream: bool
 ) -> None:
-    """A tool loop over `previous_response_id` is one exchange; the provider sees the block once, where it was."""
+    """A tool loop over `previous_response_id` is one exchange; the provider sees the block once."""
     remember(gateway, user, "I plan my trips to Oslo and Lima with care.")
     provider.reply(
         tools=[
@@ -397,7 +397,7 @@ def test_a_provider_that_fails_before_the_stream(
     reply: dict[str, Any],
     error: type[openai.APIError],
 ) -> None:
-    """A refusal reaches a program as the SDK's own exception; the exchange is kept as failed, for audit only."""
+    """A refusal reaches a program as the SDK's own exception; the exchange is kept as failed."""
     for ask in (
         lambda c: c.chat.completions.create(model="gpt", messages=asked("I keep bees."), stream=True),
         lambda c: c.responses.create(model="gpt", input="I keep bees.", stream=True),
