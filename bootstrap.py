@@ -47,7 +47,7 @@ def install(kind: str) -> None:
         venv.create(VENV, with_pip=True)
     sys.stderr.write(f"Installing from {lock.name}; the first time takes a few minutes …\n")
     pip = [str(BIN / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.check_call([*pip, "--require-hashes", "-r", str(lock)])  # noqa: S603 - our own lock
+    subprocess.check_call([*pip, "--require-hashes", "--no-deps", "-r", str(lock)])  # noqa: S603 - our own lock
     subprocess.check_call([*pip, "--no-deps", "--no-build-isolation", "-e", str(ROOT)])  # noqa: S603
     stamp.touch()
 
