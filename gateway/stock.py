@@ -1,4 +1,4 @@
-"""Hearth inside a LiteLLM proxy that Hearth does not start: name `hearth.gateway.stock.instance` as a callback.
+"""Hearth inside a proxy that LiteLLM starts: name `hearth.gateway.stock.instance` as a callback.
 
 Capture is best effort here: LiteLLM's log event is all there is. Importing this module reads the proxy's own
 configuration file and refuses what can't work, so that a mistake stops the proxy at its start.

@@ -71,6 +71,10 @@ class Capture:
                 else:
                     self._appended()
 
+    def beside(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run `work` in a task that `drain` waits for."""
+        self._spawn(work)
+
     async def drain(self) -> None:
         """Wait for every write in flight, the slow appends behind a spooled event included."""
         while self._tasks:

@@ -119,7 +119,9 @@ class Engine:
         clock: Clock,
         policy: RecallPolicy,
         embedder: str,
+        short_term_is_new: bool = False,
     ) -> None:
+        """`short_term_is_new`: that store began empty, so that a user's pages come back from the log."""
         self.log = log
         self.short_term = short_term
         self.long_term = long_term
@@ -130,6 +132,7 @@ class Engine:
         self.policy = policy
         self.embedder = embedder
         self.traces = TraceRing()
+        self._refilled: set[str] | None = set() if short_term_is_new else None
         self._breakers = AsyncCircuitBreakerFactory(default_threshold=5, default_ttl=10)
 
     # -- the request path ------------------------------------------------------------------------------
@@ -175,9 +178,13 @@ class Engine:
 
     async def view(self, scope: Scope) -> ShortTermView:
         """The user's short-term memory; an empty view, logged and counted, where the store is down."""
-        return await self._guard(
+        seen = await self._guard(
             "short_term", self.short_term.latest(scope, limit=LATEST_PAGES), ShortTermView()
         )
+        if self._refilled is not None and not seen.pages and scope.owner not in self._refilled:
+            self._refilled.add(scope.owner)
+            self.capture_path.beside(self._refill(scope))
+        return seen
 
     async def recall(
         self,
@@ -440,7 +447,7 @@ class Engine:
         self.traces.drop(tenant, user)
         return await self._removed(
             ("long_term", self.long_term.clear(tenant, user)),
-            ("short_term", self.short_term.clear(tenant, user)),
+            ("short_term", self.short_term.clear(tenant, user, before=generation)),
         )
 
     async def import_turns(self, scope: Scope, turns: Sequence[ImportedTurn]) -> tuple[int, int]:
@@ -524,7 +531,18 @@ class Engine:
             self._guard("long_term", self.long_term.search(request), SearchResult(), limit, missing),
         )
         missing.extend(found.missing)
+        if seen.lagging:
+            missing.append("lag")
         return seen, found
+
+    async def _refill(self, scope: Scope) -> None:
+        """Give short-term memory back what the log knows; the vectors are in long-term memory."""
+        try:
+            for page in await self.log.pages(scope.tenant, scope.user, limit=LATEST_PAGES):
+                await self.short_term.push(page, vector=None, block=None)
+        except HearthError:
+            logger.warning("short-term memory could not be refilled for a user", exc_info=True)
+            metrics.FAILURES.labels("short_term.refill").inc()
 
     async def _append(self, *events: Event) -> None:
         await self.log.append(events)

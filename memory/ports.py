@@ -320,7 +320,7 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LongTerm(Protocol):
-    """The index of pages and memories by meaning and words. Blind to everything outside the owners asked for."""
+    """The index of pages and memories by meaning and words. Blind outside the owners asked for."""
 
     async def search(self, request: SearchRequest) -> SearchResult:
         """Candidates with each score of their own, unordered, inactive and expired records included.

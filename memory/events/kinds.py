@@ -31,7 +31,7 @@ class ExchangeEnriched(msgspec.Struct, frozen=True, kw_only=True, tag="exchange.
 
 
 class PageClosed(msgspec.Struct, frozen=True, kw_only=True, tag="page.closed", tag_field="kind"):
-    """The decider closed an exchange: here is its page. A second one of the same page id replaces the first."""
+    """The decider closed an exchange: here is its page. A second one of the same id replaces the first."""
 
     page: Page
 
@@ -107,7 +107,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the log."""
 
     id: str
-    """UUID in hexadecimal; for a decision `uuid5(source event, kind, ordinal)`, so that a re-run is a no-op."""
+    """UUID in hexadecimal; a decision's is `uuid5(source event, kind, ordinal)`: a re-run is a no-op."""
     tenant: str
     user: str
     agent: str = "default"

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from zlib import crc32
 
 import httpx
 import pytest
@@ -16,7 +17,7 @@ import yaml
 
 from hearth.testing.provider import ScriptedProvider
 
-START_SECONDS = 90
+START_SECONDS = 240
 ALICE, BOB, APP, ADMIN = (f"sk-test-{name}-0123456789abcdef" for name in ("alice", "bob", "app", "admin"))
 
 
@@ -72,6 +73,7 @@ def document(provider: ScriptedProvider, home: Path) -> dict[str, object]:
     return {
         "model_list": [
             {"model_name": "gpt", "litellm_params": {"model": "openai/gpt-4o-mini", **openai}},
+            {"model_name": "gpt-5.6", "litellm_params": {"model": "openai/gpt-5.6", **openai}},
             {"model_name": "claude", "litellm_params": {"model": "anthropic/claude-sonnet-4-5", **anthropic}},
             {
                 "model_name": "compat",
@@ -155,4 +157,4 @@ def provider(_provider: ScriptedProvider) -> ScriptedProvider:
 @pytest.fixture
 def user(request: pytest.FixtureRequest) -> str:
     """A user of the app's key that no other test has."""
-    return f"{request.node.name}"[:120]
+    return f"{crc32(request.node.nodeid.encode()):08x} {request.node.name}"[:120]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -87,6 +88,14 @@ def remember(gateway: GatewayProcess, user: str, text: str) -> str:
         assert reply.status_code == 201, reply.text
     gateway.drain()
     return str(reply.json()["id"])
+
+
+def remember_all(gateway: GatewayProcess, user: str, texts: Sequence[str]) -> None:
+    """Add memories by REST and wait until they are recallable."""
+    with gateway.client(APP, **{"x-hearth-user": user}) as client:
+        for text in texts:
+            client.post("/memory/v1/memories", json={"text": text}).raise_for_status()
+    gateway.drain()
 
 
 def exchanges(gateway: GatewayProcess, user: str) -> list[dict[str, Any]]:

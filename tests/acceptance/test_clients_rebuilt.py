@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from tests.acceptance.talk import BLOCK, MODELS, PATHS, ask, exchanges, sent_tex
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "clients"
 CLIENTS = ("claude-code", "codex", "open-webui", "librechat", "langchain", "vercel-ai", "aider", "llm")
 COMPACTING = ("claude-code", "codex")
-"""Clients whose fixture is compacted in the middle: nothing but an id then tells that it is the same session."""
+"""Compacted in the middle: nothing but an id then tells that it is the same session."""
 USER, ACCOUNT = "u-4711", "7d1f0c3a-52b4-4b0e-8a55-0f6f1f9a2b11"
 SESSION = "0b9e1f5c-6a1d-4d8e-9d4e-2f3a4b5c6d7e"
 ID_FIELDS = ("metadata", "prompt_cache_key", "user")
@@ -93,7 +92,7 @@ def scripted(reply: dict[str, Any]) -> Reply:
 )
 def talk(
     request: pytest.FixtureRequest, gateway: GatewayProcess, _provider: ScriptedProvider
-) -> Iterator[Conversation]:
+) -> Conversation:
     """A client's conversation, held once for all tests that look at it."""
     client, named = request.param
     user = f"{client}-{'named' if named else 'unnamed'}"
@@ -107,7 +106,7 @@ def talk(
     replies = [send(gateway, call, extra) for call in calls]
     received = _provider.requests
     _provider.answer = None
-    yield Conversation(client, named, user, calls, received, replies)
+    return Conversation(client, named, user, calls, received, replies)
 
 
 def test_every_call_is_answered(talk: Conversation) -> None:

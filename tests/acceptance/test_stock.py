@@ -82,9 +82,9 @@ def test_the_plugin_remembers_on_every_route(
     assert answer.recalled >= 1
 
 
-def test_redacted_logs_stop_the_start(_provider: ScriptedProvider, tmp_path: Path) -> None:
+def test_redacted_logs_stop_the_start(provider: ScriptedProvider, tmp_path: Path) -> None:
     """`turn_off_message_logging` would store redacted texts, so the proxy does not start, and says why."""
-    config = stock_document(_provider, tmp_path / "data")
+    config = stock_document(provider, tmp_path / "data")
     config["litellm_settings"]["turn_off_message_logging"] = True
     process, _, log = start_litellm(config, tmp_path)
     assert process.wait(90) != 0
