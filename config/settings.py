@@ -27,6 +27,7 @@ from hearth.config.switches import ModeName
 KEY_HASH = re.compile(r"sha256:[0-9a-f]{64}")
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 NAMESPACE = re.compile(r"[A-Za-z0-9_-]{1,64}")
+EMBEDDER = re.compile(r"fast|quality|[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 MAX_ID = 128
 """Characters; longer ids are never a user, agent or session."""
 
@@ -63,10 +64,17 @@ def digest_of(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def _embedder_name(value: str) -> str:
+    if not EMBEDDER.fullmatch(value):
+        raise ValueError("expected fast, quality, or package.module:factory of an embedder of your own")
+    return value
+
+
 MemoryMode: TypeAlias = Annotated[ModeName, BeforeValidator(_yaml_word)]
 HeaderName: TypeAlias = Annotated[str, AfterValidator(_header_name)]
 TimeZone: TypeAlias = Annotated[str, AfterValidator(known_timezone)]
 Id: TypeAlias = Annotated[str, AfterValidator(stable_id)]
+EmbedderName: TypeAlias = Annotated[str, AfterValidator(_embedder_name)]
 Client: TypeAlias = Literal[
     "claude-code", "codex", "open-webui", "librechat", "langchain", "vercel-ai", "aider"
 ]
@@ -237,9 +245,10 @@ class HearthSettings(Section):
         default="power",
         description="What a captured exchange survives: a power cut, or only a killed process (faster).",
     )
-    embedder: Literal["fast", "quality"] = Field(
+    embedder: EmbedderName = Field(
         default="fast",
-        description="Offline embedding model; `quality` needs Linux on x86-64 and the extra `quality`.",
+        description="Embedding model: `fast`, `quality` (better; Linux on x86-64, extra `quality`), or "
+        "`package.module:factory` of your own.",
     )
     memory: MemoryMode = Field(
         default="on",
