@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import takewhile
 
 import msgspec
+import numpy as np
 
-from hearth.memory.types import Recall, Scope, Status
+from hearth.memory.types import Recall, Scope, Scored, Status
 
 KEEP = timedelta(hours=24)
 CAPACITY = 10_000
-"""Traces kept at most; at 2 kB each the ring stays near 20 MB."""
+"""Traces kept at most; packed, one of a hundred candidates takes 8 kB, so the ring stays below 80 MB."""
 
 
 class TracedItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,6 +28,36 @@ class TracedItem(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int
 
 
+class Packed(msgspec.Struct, frozen=True, kw_only=True):
+    """The candidates' ids and numbers in three objects: as one object a number they would fill gigabytes,
+    which the garbage collector would walk through again and again.
+    """
+
+    ids: str = ""
+    """With a space between two."""
+    verdicts: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    """Of the signals."""
+    numbers: bytes = b""
+    """A row a candidate, 32-bit: score, relevance, tokens, then its signals."""
+
+    def items(self) -> tuple[TracedItem, ...]:
+        """The candidates, numbers with six digits."""
+        flat = np.frombuffer(self.numbers, np.float32).astype(float).round(6)
+        rows = flat.reshape(-1, len(self.names) + 3)
+        return tuple(
+            TracedItem(
+                id=id,
+                verdict=verdict,
+                score=row[0],
+                relevance=row[1],
+                tokens=int(row[2]),
+                signals=dict(zip(self.names, row[3:], strict=True)),
+            )
+            for id, verdict, row in zip(self.ids.split(), self.verdicts, rows.tolist(), strict=True)
+        )
+
+
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
     """One recall as it happened."""
 
@@ -36,7 +68,12 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     reasons: tuple[str, ...]
     milliseconds: float
     tokens: int
-    items: tuple[TracedItem, ...]
+    packed: Packed
+
+    @property
+    def items(self) -> tuple[TracedItem, ...]:
+        """Every candidate, best first; made anew at each reading."""
+        return self.packed.items()
 
 
 def trace_of(recall: Recall) -> Trace:
@@ -49,17 +86,19 @@ def trace_of(recall: Recall) -> Trace:
         reasons=recall.reasons,
         milliseconds=round(recall.milliseconds, 3),
         tokens=recall.block.tokens,
-        items=tuple(
-            TracedItem(
-                id=item.record.id,
-                verdict=item.verdict,
-                score=item.score,
-                relevance=item.relevance,
-                signals=item.signals,
-                tokens=item.tokens,
-            )
-            for item in recall.scored
-        ),
+        packed=_packed(recall.scored),
+    )
+
+
+def _packed(scored: Sequence[Scored]) -> Packed:
+    if not scored:
+        return Packed()
+    rows = [[one.score, one.relevance, one.tokens, *one.signals.values()] for one in scored]
+    return Packed(
+        ids=" ".join([one.record.id for one in scored]),
+        verdicts=tuple([one.verdict for one in scored]),
+        names=tuple(scored[0].signals),
+        numbers=np.array(rows, np.float32).tobytes(),
     )
 
 
