@@ -211,6 +211,7 @@ class Worker:
                 # asyncio.wait_for would lose a cancellation that comes with the wake-up
                 async with asyncio.timeout(self._timing.poll):
                     await runner.wake.wait()
+                    await asyncio.sleep(self._timing.gather)
 
     async def _watch(self) -> None:
         while True:
