@@ -22,7 +22,6 @@ from hearth.memory.errors import (
     HearthError,
     LogUnavailable,
     NotFound,
-    StaleGeneration,
     StoreUnavailable,
 )
 from hearth.memory.events.kinds import (
@@ -273,15 +272,13 @@ class Engine:
     ) -> None:
         """Add what is only known after the reply: the model that answered, tokens and cost in US dollars.
 
-        Raises LogUnavailable.
+        It is in the log a quarter of a second later; a killed process may lose it.
         """
         payload = ExchangeEnriched(exchange=opened.exchange, model=model, usage=usage, cost=cost)
         same = uuid5(NAMESPACE_URL, f"hearth:enriched:{event_id}").hex
-        event = self._event(opened.scope, payload, opened.generation, id=same, parent=event_id)
-        try:
-            await self.log.append([event])
-        except StaleGeneration:
-            metrics.CAPTURE_STALE.inc()
+        self.capture_path.later(
+            self._event(opened.scope, payload, opened.generation, id=same, parent=event_id)
+        )
 
     async def capture(
         self, scope: Scope, user_text: str, reply_text: str, *, recall: Recall | None = None, model: str = ""

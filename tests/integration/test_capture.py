@@ -151,3 +151,17 @@ async def test_the_page_stands_in_short_term_memory_with_its_vector(
     view = await short_term.latest(said.scope, limit=10)
     assert [one.id for one in view.pages] == ["a" * 32]
     assert view.vectors["a" * 32] == pytest.approx([0.6, 0.8])
+
+
+async def test_what_can_wait_is_appended_together_and_drain_waits_for_it(
+    troubled: TroubledLog, spool: Spool
+) -> None:
+    """Late events are not in the log at once, but all are after a drain; one of an erased user is refused."""
+    capture = capture_over(troubled, spool)
+    await troubled.log.append([erase(2, user="bob")])
+    late = [step(f"e{number}") for number in range(3)]
+    for event in (*late, step("gone", user="bob")):
+        capture.later(event)
+    assert await captured(troubled.log) == []
+    await capture.drain()
+    assert await captured(troubled.log) == [event.id for event in late]
