@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -82,6 +83,7 @@ def build_app(settings: Settings) -> Edge:
         async with running(settings) as gateway:
             RUNTIME.install(gateway)
             async with litellm_app.router.lifespan_context(litellm_app):
+                _spare_the_collector()
                 yield
             RUNTIME.install(None)
 
@@ -89,6 +91,16 @@ def build_app(settings: Settings) -> Edge:
     outer.mount("/memory", create_api(RUNTIME.running))
     outer.mount("/", litellm_app)
     return Edge(outer, RUNTIME.running)
+
+
+def _spare_the_collector() -> None:
+    """Take what stands after the start out of every later collection.
+
+    It is 700,000 objects, nearly all LiteLLM's, and hardly any becomes garbage; a walk through them stops all
+    calls for half a second.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def serve(settings: Settings, *, host: str, port: int) -> None:
