@@ -22,6 +22,8 @@ ROOT = Path(__file__).parents[1]
 PATIENCE = 120
 """Seconds until the health check must have passed."""
 CONFIG = """
+model_list:
+  - {model_name: any, litellm_params: {model: openai/any, api_key: none, api_base: "http://127.0.0.1:9/v1"}}
 hearth:
   keys:
     - {name: check, key: sk-check-0123456789abcdef, tenant: check, user: check}

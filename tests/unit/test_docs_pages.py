@@ -66,9 +66,16 @@ def test_every_verb_of_the_library_is_the_engines() -> None:
     assert errors <= set(hearth.memory.__all__)
 
 
+async def _filled(memory: Engine, count: int) -> None:
+    """Wait until long-term memory is filled from the log."""
+    async with asyncio.timeout(PATIENCE):
+        while await memory.long_term.count(ALICE.owner) < count:  # noqa: ASYNC110 - nobody tells of it
+            await asyncio.sleep(0.05)
+
+
 async def test_a_copy_of_the_log_alone_brings_memory_back(tmp_path: Path) -> None:
     """The backup shown, made while memory is open, restores a session, a memory and what recall finds."""
-    (code,) = [text for text in re.findall(r"^```python\n(.*?)^```", _page("operate.md"), re.M | re.DOTALL)]
+    (code,) = re.findall(r"^```python\n(.*?)^```", _page("operate.md"), re.MULTILINE | re.DOTALL)
     shown: dict[str, object] = {}
     exec(code, shown)
     back_up = shown["back_up"]
@@ -80,9 +87,7 @@ async def test_a_copy_of_the_log_alone_brings_memory_back(tmp_path: Path) -> Non
         await asyncio.to_thread(back_up, str(tmp_path / "live"), str(tmp_path / "copy"))
     assert [path.name for path in (tmp_path / "copy").iterdir()] == ["log.db"]
     async with open_memory(tmp_path / "copy") as memory:
-        async with asyncio.timeout(PATIENCE):
-            while len(await memory.search(ALICE, "sister kiwi")) < 2:
-                await asyncio.sleep(0.05)
+        await _filled(memory, 2)
         found = await memory.recall(ALICE, "Where does my sister live?")
         assert "Valparaíso" in found.block.text
         assert len(await memory.sessions("acme", "alice")) == 1
