@@ -75,7 +75,7 @@ class Capture:
                     self._appended()
 
     def later(self, event: Event) -> None:
-        """Append `event` in a quarter of a second; a killed process may lose it. A failure is logged and counted."""
+        """Append `event` in a quarter of a second. A killed process may lose it; failures are counted."""
         self._waiting.append(event)
         if len(self._waiting) == 1:
             self._spawn(self._append_waiting())

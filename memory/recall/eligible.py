@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
 from hearth.memory.recall.query import about_the_past
@@ -71,17 +72,23 @@ class Shown:
 
     def __init__(self) -> None:
         self._texts: set[str] = set()
-        self._words: list[frozenset[str]] = []
+        self._words: defaultdict[int, list[frozenset[str]]] = defaultdict(list)
 
     def admits(self, record: Record) -> bool:
         """Take `record` in, unless an earlier one says the same, in the same words or nearly: then False."""
         text = normal(" ".join(_parts(record)))
         words = frozenset(_WORDS.findall(text))
-        if text in self._texts or any(_overlap(words, other) >= _SAME for other in self._words):
+        if text in self._texts or any(_same(words, other) for other in self._alike(len(words))):
             return False
         self._texts.add(text)
-        self._words.append(words)
+        self._words[len(words)].append(words)
         return True
+
+    def _alike(self, size: int) -> Iterator[frozenset[str]]:
+        """The shown ones whose size alone does not keep the overlap below `_SAME`."""
+        for other, shown in self._words.items():
+            if min(size, other) >= _SAME * max(size, other):
+                yield from shown
 
 
 def normal(text: str) -> str:
@@ -95,10 +102,7 @@ def _parts(record: Record) -> list[str]:
     return [record.text]
 
 
-def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    """Jaccard's index; 0 without counting where the sizes alone keep it below `_SAME`."""
-    small, large = sorted((len(one), len(other)))
-    if small < _SAME * large or not large:
-        return 0.0
+def _same(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Jaccard's index of at least `_SAME`; texts without any word are not the same."""
     both = len(one & other)
-    return both / (small + large - both)
+    return both > 0 and both / (len(one) + len(other) - both) >= _SAME

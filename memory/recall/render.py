@@ -88,8 +88,7 @@ def day_line(day: date) -> str:
 
 def shorten(text: str, limit: int, counter: TokenCounter, model: str = "") -> str:
     """`text`, or its start up to a sentence's end within about `limit` tokens, with an ellipsis."""
-    total = counter.count(text, model)
-    if total <= limit:
+    if _surely_fits(text, limit) or (total := counter.count(text, model)) <= limit:
         return text
     room = max(int(len(text) * limit / total), 1)
     ends = [found.end() for found in _SENTENCE_END.finditer(text, 0, room)]
@@ -101,13 +100,20 @@ def shorten(text: str, limit: int, counter: TokenCounter, model: str = "") -> st
 
 def _page(page: Page, limit: int, counter: TokenCounter, model: str) -> str:
     said, replied = page.user_text, page.reply_text
-    if counter.count(said, model) + counter.count(replied, model) > limit:
+    if not _surely_fits(said + replied, limit) and (
+        counter.count(said, model) + counter.count(replied, model) > limit
+    ):
         said_limit = max(limit - counter.count(replied, model), int(limit * (1 - _REPLY_SHARE)))
         said = shorten(said, said_limit, counter, model)
         replied = shorten(replied, max(limit - counter.count(said, model), 1), counter, model)
     sides = ((page.user_name or "user", said), (page.reply_name or "assistant", replied))
     lines = [line for name, text in sides for line in _spoken(name, text)]
     return _indented(lines)
+
+
+def _surely_fits(text: str, limit: int) -> bool:
+    """True without counting where even a token a byte would fit."""
+    return len(text) * 4 <= limit or len(text.encode("utf-8", "surrogatepass")) <= limit
 
 
 def _spoken(name: str, text: str) -> list[str]:
