@@ -9,14 +9,17 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from io import StringIO
+from pathlib import Path
 
 import httpx
 import typer
 
 from hearth.config.settings import Settings
 from hearth.gateway.commands.output import FAILED, fail, waiting
+from hearth.memory.errors import LogUnavailable
+from hearth.memory.events.database import take_lock
 
 LOOK_SECONDS = 0.1
 """Between two looks at whether calls are answered."""
@@ -29,9 +32,10 @@ def run(
 
     `ready` is called once, in a thread of its own, with the seconds that the start took. What LiteLLM prints
     while it starts goes to stderr, or nowhere if `quiet`: stdout is for results. Ends the command with 1
-    where the port is taken or the start fails.
+    where the port or the data folder is taken, or the start fails.
     """
     _refuse_taken(host, port)
+    _refuse_held(settings.hearth.data_dir / "log.db.lock")
     started, ended = threading.Event(), threading.Event()
     begun = time.monotonic()
 
@@ -51,7 +55,8 @@ def run(
     try:
         from hearth.gateway.server import serve
 
-        serve(settings, host=host, port=port)
+        with suppress(SystemExit):  # how uvicorn tells of a start that failed, which it has printed
+            serve(settings, host=host, port=port)
     finally:
         ended.set()
         watcher.join()
@@ -88,3 +93,13 @@ def _refuse_taken(host: str, port: int) -> None:
             probe.bind((host.strip("[]"), port))
         except OSError as error:
             fail(f"can't listen on {host}:{port}: {error.strerror}; name another with --port")
+
+
+def _refuse_held(lock: Path) -> None:
+    """Say that another process has the data folder now, not after LiteLLM has loaded."""
+    if not lock.exists():
+        return
+    try:
+        take_lock(lock).close()
+    except LogUnavailable as error:
+        fail(error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import socket
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +21,7 @@ from hearth.gateway.commands.client import GatewayError, Rest, explain, read
 from hearth.gateway.commands.demo import PYTHON, demo_settings, show_snippets
 from hearth.gateway.commands.output import plain
 from hearth.gateway.commands.reference import commands
+from hearth.memory.events.database import take_lock
 from hearth.memory.extract.secrets import mask_secrets
 from hearth.memory.imports import imported_steps
 from hearth.memory.types import ImportedTurn, Scope
@@ -75,8 +77,6 @@ def test_check_config_says_what_is_wrong_and_ends_with_2(tmp_path: Path) -> None
 
 def test_serve_refuses_a_taken_port_before_it_loads_anything(tmp_path: Path) -> None:
     """A port that somebody listens on is named at once, with exit code 1."""
-    import socket
-
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -86,6 +86,19 @@ def test_serve_refuses_a_taken_port_before_it_loads_anything(tmp_path: Path) -> 
     assert result.exit_code == 1
     assert f"127.0.0.1:{port}" in result.stderr
     assert "--port" in result.stderr
+
+
+def test_serve_refuses_a_folder_in_use_before_it_loads_anything(tmp_path: Path) -> None:
+    """A data folder that another process has open is named at once, with exit code 1."""
+    with take_lock(tmp_path / "log.db.lock"), socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+        probe.close()
+        environment = {"HEARTH_DATA_DIR": str(tmp_path)}
+        result = CliRunner().invoke(app, ["serve", "--port", port], env=environment)
+    assert result.exit_code == 1
+    assert "in use by" in result.stderr
+    assert result.stderr.count("\n") == 1
 
 
 def test_serve_refuses_the_keyless_quickstart_on_other_addresses() -> None:
