@@ -142,7 +142,7 @@ class HearthPlugin(CustomLogger):
             call.off(identity.reason)
             return data
         deployments = deployments_of(request.model)
-        request = with_caching(request, map(_model_of, deployments))
+        call.request = request = with_caching(request, map(_model_of, deployments))
         body = await gateway.flow.before(call, request, identity, data, window=_smallest_window(deployments))
         if body is data:
             return data
