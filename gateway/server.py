@@ -23,10 +23,13 @@ from hearth.gateway.runtime import RUNTIME, Gateway
 from hearth.gateway.switchboard import Switchboard
 from hearth.memory.embedded import open_memory
 from hearth.memory.engine import Engine
+from hearth.memory.events.spool import Spool
 from hearth.memory.recall.policy import RecallPolicy
 
 logger = logging.getLogger(__name__)
 
+UNFINISHED = 3
+"""Exit status where something acknowledged is not in the log yet; uvicorn's own for a failed start."""
 DRAIN_SECONDS = 30
 """Time that calls in flight have to end after SIGTERM."""
 
@@ -104,7 +107,11 @@ def _spare_the_collector() -> None:
 
 
 def serve(settings: Settings, *, host: str, port: int) -> None:
-    """Serve until SIGTERM or SIGINT; calls in flight are finished and captured first."""
+    """Serve until SIGTERM or SIGINT; calls in flight are finished and captured first.
+
+    Ends with status 3 where the start failed, or where captures still wait in the spool, which stays for the
+    next gateway on this folder.
+    """
     app = build_app(settings)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _ended)  # uvicorn raises the signal again once it has drained
@@ -116,6 +123,10 @@ def serve(settings: Settings, *, host: str, port: int) -> None:
         timeout_graceful_shutdown=DRAIN_SECONDS,
         access_log=False,
     )
+    spool = Spool(settings.hearth.spool_dir)
+    if waiting := spool.pending():
+        logger.critical("%d captures wait in %s for the event log", waiting, settings.hearth.spool_dir)
+        sys.exit(UNFINISHED)
 
 
 def _ended(number: int, frame: FrameType | None) -> None:

@@ -12,6 +12,7 @@ from typing import Literal
 from hearth.memory.capture import Capture
 from hearth.memory.clock import SystemClock
 from hearth.memory.engine import Engine
+from hearth.memory.errors import HearthError
 from hearth.memory.events.spool import Spool
 from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.ports import Clock
@@ -79,7 +80,16 @@ async def open_memory(
         await outbox.drain(log)
         await worker.start()
         stack.push_async_callback(worker.stop)
+        stack.push_async_callback(_empty_at_last, outbox, log)
         stack.push_async_callback(capture.drain)
         emptying = asyncio.create_task(capture.empty_spool())
         stack.callback(emptying.cancel)
         yield engine
+
+
+async def _empty_at_last(spool: Spool, log: SqliteLog) -> None:
+    """Bring what still waits into the log before it is closed; what it does not take stays on disk."""
+    try:
+        await spool.drain(log)
+    except HearthError:
+        logger.warning("captures stay in the spool for the next start", exc_info=True)

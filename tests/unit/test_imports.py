@@ -161,3 +161,10 @@ def test_every_litellm_hook_has_its_own_name_and_parameter_names() -> None:
     assert {name: ours for name, (ours, _) in hooks.items()} == {
         name: own for name, (_, own) in hooks.items()
     }
+
+
+def test_the_command_line_starts_without_litellm() -> None:
+    """Neither commands nor server import LiteLLM before its environment is set: it would go online."""
+    program = "import hearth.gateway.cli, hearth.gateway.server, sys; print('litellm' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
