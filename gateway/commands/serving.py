@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 
@@ -32,7 +32,8 @@ def run(
 
     `ready` is called once, in a thread of its own, with the seconds that the start took. What LiteLLM prints
     while it starts goes to stderr, or nowhere if `quiet`: stdout is for results. Ends the command with 1
-    where the port or the data folder is taken, or the start fails.
+    where the port or the data folder is taken, and with the status of `gateway.server.serve`, which is 3
+    for a start that fails and for captures that still wait in the spool.
     """
     _refuse_taken(host, port)
     _refuse_held(settings.hearth.data_dir / "log.db.lock")
@@ -55,8 +56,7 @@ def run(
     try:
         from hearth.gateway.server import serve
 
-        with suppress(SystemExit):  # how uvicorn tells of a start that failed, which it has printed
-            serve(settings, host=host, port=port)
+        serve(settings, host=host, port=port)
     finally:
         ended.set()
         watcher.join()
