@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Literal
 from uuid import uuid4
 
+from hearth.gateway.chains import ChainLink
 from hearth.gateway.wire.types import Route, WireRequest
 from hearth.memory.dialogue import Dialogue
 from hearth.memory.engine import Opened
@@ -49,6 +50,8 @@ class Call:
     retry_after: str = ""
     """The provider's header of that name, of a refused call."""
     captured: bool = False
+    link: ChainLink | None = None
+    """The turn to hold where the backend keeps no chain of responses itself."""
 
     def off(self, reason: str) -> None:
         """Go on without memory, and say why."""

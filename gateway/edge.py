@@ -12,7 +12,9 @@ from hearth.gateway.flow import Flow
 from hearth.gateway.runtime import Gateway
 from hearth.gateway.wire import WIRES, route_of
 from hearth.gateway.wire.sse import Gate
+from hearth.gateway.wire.surrogates import without_lone_surrogates
 from hearth.gateway.wire.types import Wire
+from hearth.memory import metrics
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +24,15 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 AsgiApp: TypeAlias = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
 
-REFUSALS = (b"context_length", b"context length", b"content_filter", b"content_policy", b"prompt is too long")
+REFUSALS = (
+    b"context_length",
+    b"context length",
+    b"prompt is too long",
+    b"content_filter",
+    b"content filter",
+    b"content_policy",
+    b"content management policy",
+)
 """Marks of a provider's refusal that a block may have caused, in the body of a 400 or 413."""
 
 
@@ -54,6 +64,7 @@ class Edge:
             await self._app(dict(scope), tee.receive, reply.send)
             if reply.refused:
                 logger.info("the provider refused a prompt with a block; trying once without")
+                metrics.FAILURES.labels("refused_with_block").inc()
                 call.without_block = True
                 await self._app(dict(scope), tee.replay, reply.again())
         finally:
@@ -73,16 +84,21 @@ class _PassedThrough:
 
 
 class _RequestTee:
-    """Keeps the request's bytes while the app reads them, and can give them again."""
+    """Keeps the request's body for the app, in one piece, and can give it again."""
 
     def __init__(self, receive: Receive, call: Call) -> None:
         self._receive, self._call = receive, call
         self._replayed = False
 
     async def receive(self) -> Message:
+        parts: list[bytes] = []
         message = await self._receive()
-        if message["type"] == "http.request":
-            self._call.raw_body += message.get("body", b"")
+        while message["type"] == "http.request":
+            parts.append(message.get("body", b""))
+            if not message.get("more_body", False):
+                self._call.raw_body = without_lone_surrogates(b"".join(parts))
+                return {"type": "http.request", "body": self._call.raw_body, "more_body": False}
+            message = await self._receive()
         return message
 
     async def replay(self) -> Message:
@@ -174,6 +190,8 @@ class _ReplyTee:
         call.captured = True
         raw = b"".join(self._raw)
         reply = self._wire.read_reply(raw, status=self._status, stream=self._stream)
+        if call.link is not None:
+            self._flow.chains.keep(call.link, raw)
         await self._flow.after(call, reply)
 
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from hearth.gateway.call import Call, Draft
+from hearth.gateway.chains import Chains
 from hearth.gateway.identity import Identity
 from hearth.gateway.replay import alive, allowance, run_of, stays
 from hearth.gateway.wire import WIRES
@@ -57,6 +58,7 @@ class Flow:
     def __init__(self, engine: Engine, *, full_tools: bool = False) -> None:
         self.engine = engine
         self.daily = DailyTokens()
+        self.chains = Chains()
         self._full_tools = full_tools
 
     async def before(
@@ -114,10 +116,13 @@ class Flow:
             marked_retry=_marked_retry(call),
         )
         call.opened, call.status, call.reason = opened, "ok", ""
-        call.block, call.placed = None, False
+        call.recall, call.block, call.placed = None, None, False
         if identity.policy.capture:
             call.draft = self._draft(dialogue, identity, secret=secret, retry_key=key)
-        if call.without_block or not identity.policy.recall:
+        if call.without_block:
+            call.status, call.reason = "partial", "refused with block"
+            return body
+        if not identity.policy.recall:
             return body
         if not self.daily.left(identity, call.started_at):
             call.reason = "daily tokens spent"

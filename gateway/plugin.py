@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -17,6 +18,14 @@ from hearth.config.switches import Switches
 from hearth.gateway.auth import key_of
 from hearth.gateway.caching import with_caching
 from hearth.gateway.call import CALL, Call, HeaderPairs, response_headers
+from hearth.gateway.chains import (
+    BrokenChainError,
+    ChainLink,
+    ChainOwner,
+    continued,
+    items_of,
+    translated,
+)
 from hearth.gateway.clients import recognise
 from hearth.gateway.identity import MEMORY_HEADER, Identity, IdentityError, Off, resolve
 from hearth.gateway.runtime import RUNTIME, Gateway
@@ -60,21 +69,18 @@ class HearthPlugin(CustomLogger):
     async def async_pre_call_hook(
         self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: str
     ) -> dict[str, Any]:
-        """Recall, and put the block into the prompt. Refuses with 400 or 403 for a wrong identity alone."""
+        """Recall, and put the block into the prompt.
+
+        Refuses with 400 or 403 for a wrong identity, with 400 for a chain of responses that nobody holds.
+        """
         route = ROUTES.get(call_type)
         if route is None:
             return data
         call = CALL.get() or self._stock_call(data, route)
-        try:
-            return await self._remember(call, route, user_api_key_dict, data)
-        except IdentityError as error:
-            call.off("identity")
-            raise HTTPException(status_code=error.status, detail={"error": str(error)}) from error
-        except Exception:
-            logger.exception("memory failed before the call; it goes on without")
-            metrics.FAILURES.labels("pre_call").inc()
-            call.status, call.reason = "failed", "error"
-            return data
+        data = await self._remembered(call, route, user_api_key_dict, data)
+        if route == "responses" and call.at_edge:
+            return await self._continued(call, user_api_key_dict, data)
+        return data
 
     async def async_post_call_response_headers_hook(
         self,
@@ -126,6 +132,33 @@ class HearthPlugin(CustomLogger):
         await self._logged(kwargs, response_obj, failed=True)
 
     # -- before ----------------------------------------------------------------------------------------
+
+    async def _remembered(self, call: Call, route: Route, auth: Any, data: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return await self._remember(call, route, auth, data)
+        except IdentityError as error:
+            call.off("identity")
+            raise HTTPException(status_code=error.status, detail={"error": str(error)}) from error
+        except Exception:
+            logger.exception("memory failed before the call; it goes on without")
+            metrics.FAILURES.labels("pre_call").inc()
+            call.status, call.reason = "failed", "error"
+            return data
+
+    async def _continued(self, call: Call, auth: Any, data: dict[str, Any]) -> dict[str, Any]:
+        """The turns before `previous_response_id` in front, where neither backend nor database holds them."""
+        gateway = await RUNTIME.gateway()
+        if gateway is None or not _translated(str(data.get("model"))):
+            return data
+        owner = _chain_owner(call, auth)
+        previous = data.get("previous_response_id") or ""
+        own = copy.deepcopy(items_of(data.get("input")))
+        call.link = ChainLink(owner=owner, previous=previous, items=own)
+        try:
+            earlier = gateway.flow.chains.before(owner, previous)
+        except BrokenChainError as error:
+            raise HTTPException(status_code=400, detail={"error": str(error)}) from error
+        return continued(data, earlier) if earlier else data
 
     async def _remember(self, call: Call, route: Route, auth: Any, data: dict[str, Any]) -> dict[str, Any]:
         gateway = await RUNTIME.gateway()
@@ -212,6 +245,32 @@ def _identity(gateway: Gateway, headers: HeaderPairs, request: WireRequest, auth
     hints = recognise(headers, request, gateway.settings.hearth.clients)
     switches: Switches = gateway.switchboard.current()
     return resolve(key, headers, request, hints, switches)
+
+
+def _translated(model: str) -> bool:
+    """Whether the gateway holds this model's chains; no, logged and counted, if LiteLLM can't tell."""
+    try:
+        return translated(served_by(model))
+    except Exception:
+        logger.exception("it could not be told whether a backend keeps chains of responses")
+        metrics.FAILURES.labels("chains").inc()
+        return False
+
+
+def _chain_owner(call: Call, auth: Any) -> ChainOwner:
+    key = key_of(auth)
+    name = auth.api_key or "" if isinstance(key, Off) else key.name
+    if call.opened is None:
+        return ChainOwner(key=name)
+    scope = call.opened.scope
+    return ChainOwner(key=name, tenant=scope.tenant, user=scope.user, generation=call.opened.generation)
+
+
+def served_by(model: str) -> list[dict[str, Any]]:
+    """LiteLLM's deployments of a model name, without those of its fallbacks."""
+    from litellm.proxy.proxy_server import llm_router
+
+    return list(llm_router.get_model_list(model) or []) if llm_router is not None else []
 
 
 def deployments_of(model: str) -> list[dict[str, Any]]:

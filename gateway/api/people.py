@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
 from hearth.config.settings import Access
-from hearth.gateway.api.access import AdminKey, ReadKey, TheEngine, Writer
+from hearth.gateway.api.access import AdminKey, ReadKey, TheEngine, TheGateway, Writer
 from hearth.gateway.api.cursor import read_name_cursor, write_cursor
 from hearth.gateway.api.door import KeyedRoute
 from hearth.gateway.api.fields import MAX_LIMIT
@@ -100,9 +100,10 @@ async def list_users(
 @router.delete(
     "/users/{user_id:path}", responses={202: {"model": ErasedOut, "description": "Pending in a store"}}
 )
-async def erase_user(user_id: str, caller: Writer, engine: TheEngine, response: Response) -> ErasedOut:
+async def erase_user(user_id: str, caller: Writer, gateway: TheGateway, response: Response) -> ErasedOut:
     """Erase a user: everything, in every store, of every agent. 202 where a store is down for now."""
     scope = caller.scope(user_id)
-    erased = await engine.erase(scope.tenant, scope.user)
+    erased = await gateway.flow.engine.erase(scope.tenant, scope.user)
+    gateway.flow.chains.drop(scope.tenant, scope.user)
     response.status_code = 200 if erased.done else 202
     return ErasedOut(user=scope.user, done=erased.done, pending=list(erased.pending))

@@ -17,8 +17,9 @@ from hearth.gateway.wire.reply import (
     read_stream,
     refused,
 )
+from hearth.gateway.wire.sse import events
 from hearth.gateway.wire.types import Body, Route, WireReply, WireRequest
-from hearth.gateway.wire.values import mapping, number, sequence, size, string
+from hearth.gateway.wire.values import loads, mapping, number, sequence, size, string
 from hearth.memory.extract.clean import user_text, well_formed
 from hearth.memory.recall.block import attach, contains_block, detach
 from hearth.memory.types import ToolUse, Turn
@@ -98,6 +99,18 @@ class ResponsesWire:
 
 
 WIRE = ResponsesWire()
+
+
+def answered(raw: bytes) -> tuple[str, list[dict[str, Any]]]:
+    """Id and output items of a completed response, from its JSON body or its stream; empty for any other."""
+    if is_stream(raw, stream=False):
+        ends = (event.data for event in events(raw) if b"response.completed" in event.data)
+        response = next((mapping(mapping(loads(data)).get("response")) for data in ends), {})
+    else:
+        response = mapping(loads(raw))
+    if response.get("status") != "completed" or response.get("store") is False:
+        return "", []
+    return string(response.get("id")), [dict(mapping(item)) for item in sequence(response.get("output"))]
 
 
 def _turns(body: Body) -> Iterator[Turn]:
