@@ -396,6 +396,7 @@ class Engine:
         new = msgspec.structs.replace(old, **changes, updated_at=self.clock.now())
         payload = MemoryChanged(memory=new, changed=changed)
         await self._append(self._event(old.scope, payload, old.generation))
+        await self._removed(("short_term", self.short_term.drop(old.scope, [memory_id])))
         return new
 
     async def search(
@@ -421,7 +422,10 @@ class Engine:
         """Remove a memory everywhere. Raises NotFound, LogUnavailable; a store that is down is pending."""
         memory = await self.memory(scope.tenant, scope.user, memory_id)
         await self._append(self._event(memory.scope, MemoryForgotten(memory=memory_id), memory.generation))
-        return await self._removed(("long_term", self.long_term.delete(memory.scope.owner, [memory_id])))
+        return await self._removed(
+            ("long_term", self.long_term.delete(memory.scope.owner, [memory_id])),
+            ("short_term", self.short_term.drop(memory.scope, [memory_id])),
+        )
 
     async def forget_exchange(self, scope: Scope, exchange_id: str) -> Forgotten:
         """Remove one exchange and its page everywhere. Raises NotFound, LogUnavailable."""

@@ -280,8 +280,8 @@ class ShortTerm(Protocol):
         """
         ...
 
-    async def drop(self, scope: Scope, pages: Sequence[str]) -> None:
-        """Remove those pages at once (forgotten, or on a branch that was left)."""
+    async def drop(self, scope: Scope, records: Sequence[str]) -> None:
+        """Remove those pages, and all blocks that show one of the records (forgotten, changed, or left)."""
         ...
 
     async def clear(self, tenant: str, user: str, *, before: int | None = None) -> None:

@@ -40,6 +40,8 @@ class _Target(msgspec.Struct, frozen=True):
 
     scope: Scope
     is_page: bool
+    is_new: bool = False
+    """True for a memory that no block can show yet."""
 
 
 class _Changes(msgspec.Struct):
@@ -115,6 +117,8 @@ class IndexProjector:
                     changes.settled[target.scope].append(record)
                 else:
                     changes.dropped[target.scope].append(key.id)
+            elif not target.is_new:
+                changes.dropped[target.scope].append(key.id)
         return changes
 
     async def _previous(self, record: Record) -> Page | None:
@@ -137,7 +141,7 @@ def _targets(events: Iterator[Event]) -> Iterator[tuple[_Key, _Target]]:
     """The records that the events are about; the last event about one gives its scope."""
     for event in events:
         scope = Scope(tenant=event.tenant, user=event.user, agent=event.agent)
-        is_page = True
+        is_page, is_new = True, isinstance(event.payload, MemoryAdded)
         match event.payload:
             case PageClosed(page=page):
                 record = page.id
@@ -149,7 +153,7 @@ def _targets(events: Iterator[Event]) -> Iterator[tuple[_Key, _Target]]:
                 is_page = False
             case _:
                 continue
-        yield _Key(event.tenant, event.user, record), _Target(scope, is_page)
+        yield _Key(event.tenant, event.user, record), _Target(scope, is_page, is_new)
 
 
 def _owners(scope: Scope) -> set[str]:

@@ -86,14 +86,18 @@ class InMemoryShortTerm:
         for owner in {held.page.scope.owner for held in subject.pages.values()}:
             self._evict(subject, owner)
 
-    async def drop(self, scope: Scope, pages: Sequence[str]) -> None:
-        """Remove those pages of the user and their blocks, whichever agent's."""
-        subject, gone = self._subject(scope), set(pages)
+    async def drop(self, scope: Scope, records: Sequence[str]) -> None:
+        """Remove those pages of the user, whichever agent's, and all blocks that are theirs or show them."""
+        subject, gone = self._subject(scope), set(records)
         for page in gone:
             subject.pages.pop(page, None)
             subject.dropped.pop(page, None)
             subject.lately.pop(page, None)
-        subject.blocks = {key: block for key, block in subject.blocks.items() if key[2] not in gone}
+        subject.blocks = {
+            key: block
+            for key, block in subject.blocks.items()
+            if key[2] not in gone and gone.isdisjoint(block.items)
+        }
 
     async def clear(self, tenant: str, user: str, *, before: int | None = None) -> None:
         """Remove everything of the user, of all agents; with `before` only what is of an older generation,

@@ -91,9 +91,12 @@ class SqliteShortTerm:
         """
         await self._write(lambda: self._settle(scope, pages))
 
-    async def drop(self, scope: Scope, pages: Sequence[str]) -> None:
-        """Remove those pages of the user and their blocks, whichever agent's. Raises StoreUnavailable."""
-        await self._write(lambda: self._drop(scope, pages))
+    async def drop(self, scope: Scope, records: Sequence[str]) -> None:
+        """Remove those pages of the user, whichever agent's, and all blocks that are theirs or show them.
+
+        Raises StoreUnavailable.
+        """
+        await self._write(lambda: self._drop(scope, records))
 
     async def clear(self, tenant: str, user: str, *, before: int | None = None) -> None:
         """Remove everything of the user, of all agents; with `before` only what is of an older generation,
@@ -182,12 +185,14 @@ class SqliteShortTerm:
             for owner in owners:
                 self._evict(writer, subject, owner)
 
-    def _drop(self, scope: Scope, pages: Sequence[str]) -> None:
-        keys = [(_subject(scope), page) for page in pages]
+    def _drop(self, scope: Scope, records: Sequence[str]) -> None:
+        keys = [(_subject(scope), record) for record in records]
         with self._transaction() as writer:
             for table in ("pages", "dropped", "lately"):
                 writer.executemany(f"DELETE FROM {table} WHERE subject = ? AND id = ?", keys)  # noqa: S608 - constants
             writer.executemany("DELETE FROM blocks WHERE subject = ? AND exchange = ?", keys)
+            showing = "DELETE FROM blocks WHERE subject = ? AND instr(body, CAST(? AS BLOB)) > 0"
+            writer.executemany(showing, keys)
 
     def _clear(self, subject: str, before: int | None) -> None:
         with self._transaction() as writer:

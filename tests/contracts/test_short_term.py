@@ -193,6 +193,17 @@ async def test_drop_removes_a_page_and_its_block(store: ShortTerm) -> None:
     assert ([held.user_text for held in view.pages], view.blocks) == (["t2"], ())
 
 
+async def test_drop_removes_the_blocks_that_show_a_record(store: ShortTerm) -> None:
+    """A memory that was forgotten or changed does not go back into a prompt with an earlier block."""
+    shown, other = "a" * 32, "b" * 32
+    await store.push(page(1), vector=None, block=msgspec.structs.replace(block(1), items=(other, shown)))
+    await store.push(page(2), vector=None, block=msgspec.structs.replace(block(2), items=(other,)))
+    await store.drop(ALICE, [shown])
+    view = await store.latest(ALICE, limit=5)
+    assert [held.exchange for held in view.blocks] == [block(2).exchange]
+    assert len(view.pages) == 2
+
+
 async def test_drop_reaches_an_isolated_agents_page_from_any_scope_of_the_user(store: ShortTerm) -> None:
     """Dropping goes by user and page id, because a tombstone does not say whether an agent was isolated."""
     isolated = Scope(tenant="acme", user="alice", agent="nurse", isolated=True)

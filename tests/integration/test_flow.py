@@ -275,3 +275,71 @@ async def test_case_21_erased_words_do_not_come_back_with_a_resent_history(
     other = Talker(flow, clock)
     await other.say("What animals do I keep?")
     assert "bees" not in other.prompt()
+
+
+AUTOMATIC: dict[str, Any] = {"route": "messages", "cache_control": {"type": "ephemeral"}, "max_tokens": 9}
+
+
+async def test_a_pause_ends_the_run_of_blocks_for_good(flow: Flow, clock: ManualClock) -> None:
+    """What was dropped when the cache expired stays out later on, and the run begins anew behind it."""
+    await flow.engine.remember(Scope(tenant="acme", user="alice"), "My cat is called Miso.")
+    await flow.engine.remember(Scope(tenant="acme", user="alice"), DOG)
+    await flow.engine.drain()
+    talker = Talker(flow, clock)
+    await talker.say(QUESTION, "Zebedee.", **AUTOMATIC)
+    clock.advance(minutes=6)
+    await talker.say("And what is the name of my cat?", "Miso.", **AUTOMATIC)
+    after_the_pause = talker.sent["messages"]
+    await talker.say("Thanks a lot!", **AUTOMATIC)
+    assert after_the_pause[0] == {"role": "user", "content": QUESTION}
+    assert "Miso" in after_the_pause[2]["content"]
+    assert talker.sent["messages"][:3] == after_the_pause[:3]
+
+
+async def test_what_a_block_that_stays_shows_is_not_recalled_again(flow: Flow, clock: ManualClock) -> None:
+    """With automatic caching the second question finds its memory in the first one's block, once."""
+    await flow.engine.remember(Scope(tenant="acme", user="alice"), DOG)
+    await flow.engine.drain()
+    talker = Talker(flow, clock)
+    await talker.say(QUESTION, "I could not say.", **AUTOMATIC)
+    await talker.say("Please try again: how is my dog called?", **AUTOMATIC)
+    assert str(talker.sent["messages"]).count(DOG) == 1
+
+
+@pytest.mark.parametrize("change", ["forget", "amend"])
+async def test_case_19_a_block_does_not_bring_back_what_was_forgotten(
+    flow: Flow, clock: ManualClock, change: str
+) -> None:
+    """A memory that was forgotten or rewritten leaves the earlier blocks of running sessions at once."""
+    alice = Scope(tenant="acme", user="alice")
+    memory = await flow.engine.remember(alice, DOG)
+    await flow.engine.drain()
+    talker = Talker(flow, clock)
+    await talker.say(QUESTION, "I could not say.", **AUTOMATIC)
+    assert "Zebedee" in talker.prompt()
+    if change == "forget":
+        await flow.engine.forget(alice, memory.id)
+    else:
+        await flow.engine.amend("acme", "alice", memory.id, text="My dog is called Quillon.")
+    await flow.engine.drain()
+    await talker.say("Please try again: how is my dog called?", **AUTOMATIC)
+    sent = str(talker.sent["messages"])
+    assert "Zebedee" not in sent
+    assert sent.count("Quillon") == (1 if change == "amend" else 0)
+
+
+@pytest.mark.parametrize(("allowance", "recalled"), [(2000, True), (100, False)])
+async def test_blocks_that_stay_keep_within_their_allowance(
+    flow: Flow, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, allowance: int, recalled: bool
+) -> None:
+    """A new block gets the tokens that the session's earlier ones have left, and the earlier ones stay."""
+    alice, sister = Scope(tenant="acme", user="alice"), "Ludmila lives in Valparaíso, she is my sister."
+    for text in (DOG, sister):
+        await flow.engine.remember(alice, text)
+    await flow.engine.drain()
+    monkeypatch.setattr("hearth.gateway.replay.REPLAY_TOKENS", allowance)
+    talker = Talker(flow, clock)
+    await talker.say(QUESTION, "Zebedee.", **AUTOMATIC)
+    await talker.say("Where does my sister Ludmila live?", **AUTOMATIC)
+    assert DOG in talker.sent["messages"][0]["content"]
+    assert (sister in talker.sent["messages"][2]["content"]) is recalled
