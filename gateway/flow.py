@@ -14,6 +14,7 @@ from hearth.gateway.call import Call, Draft
 from hearth.gateway.chains import Chains
 from hearth.gateway.identity import Identity
 from hearth.gateway.replay import alive, allowance, run_of, stays
+from hearth.gateway.retries import Retries
 from hearth.gateway.wire import WIRES
 from hearth.gateway.wire.types import Body, WireReply, WireRequest
 from hearth.memory import metrics
@@ -58,6 +59,7 @@ class Flow:
     def __init__(self, engine: Engine, *, full_tools: bool = False) -> None:
         self.engine = engine
         self.daily = DailyTokens()
+        self._retries = Retries()
         self.chains = Chains()
         self._full_tools = full_tools
 
@@ -113,7 +115,7 @@ class Flow:
             secret=secret,
             response_id=request.previous_response_id,
             retry_key=key,
-            marked_retry=_marked_retry(call),
+            marked_retry=self._retries.marked(identity.scope.owner, call.headers, call.started_at),
         )
         call.opened, call.status, call.reason = opened, "ok", ""
         call.recall, call.block, call.placed = None, None, False
@@ -271,12 +273,6 @@ def _present_ids(
     session = {page.id for page in view.pages if page.scope.session == opened.scope.session}
     shown = {item for block in view.blocks for item in block.items}
     return frozenset(history | session | shown | {opened.exchange})
-
-
-def _marked_retry(call: Call) -> bool:
-    """The client says that it has sent this before: the SDKs count their retries in a header."""
-    counts = [value for name, value in call.headers if name.lower() == "x-stainless-retry-count"]
-    return any(count.isdigit() and int(count) > 0 for count in counts)
 
 
 def _budget(identity: Identity, window: int) -> int:
