@@ -78,7 +78,7 @@ def _imported(folder: str) -> set[str]:
             elif isinstance(node, ast.ImportFrom) and node.module:
                 names.add(node.module.partition(".")[0])
     local = {path.stem for path in (ROOT / folder).rglob("*.py")}
-    return names - set(sys.stdlib_module_names) - {"hearth", "tests"} - local
+    return names - set(sys.stdlib_module_names) - {"hearth", "tests", "benchmarks"} - local
 
 
 @pytest.mark.parametrize(
