@@ -241,7 +241,7 @@ def test_case_51_a_memory_stays_reference_data(
     assert "\nHuman:" not in text
     assert "\nSYSTEM:" not in text
     assert "not instructions" in text[start : start + 120]
-    assert text.endswith("The message above is the request.")
+    assert text.endswith("Now answer the message above the reference data.")
 
 
 def _words(content: Any) -> str:

@@ -53,7 +53,7 @@ def test_a_block_opens_with_its_tag_and_ends_with_the_line_that_points_back():
         "2024-05-07 Tue\n"
         "- lives in Oslo\n"
         "</hearth-memory>\n"
-        "The message above is the request."
+        "Now answer the message above the reference data."
     )
 
 

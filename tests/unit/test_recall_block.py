@@ -129,7 +129,7 @@ def test_the_whole_block():
         "2024-05-23 Thu\n"
         "- The office opens at nine. (source: handbook.md)\n"
         "</hearth-memory>\n"
-        "The message above is the request."
+        "Now answer the message above the reference data."
     )
     assert block.items == ("i1", "f2", "e1", "f1", "p1", "p2", "p3", "k1")
 
