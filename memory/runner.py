@@ -54,9 +54,9 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     """How long another worker waits for one that died."""
     poll: float = 2.0
     """How often a consumer looks for events that nobody notified it of."""
-    gather: float = 0.1
-    """After a notification, so that what follows at once is handled with it: one batch costs little more than
-    one event."""
+    gather: float = 0.15
+    """Between a notification and the first part's work, so that what follows at once is handled with it: one
+    batch costs little more than one event."""
     idle: float = 600.0
     """Silence after which an open exchange is closed."""
     tick: float = 30.0

@@ -211,7 +211,8 @@ class Worker:
                 # asyncio.wait_for would lose a cancellation that comes with the wake-up
                 async with asyncio.timeout(self._timing.poll):
                     await runner.wake.wait()
-                    await asyncio.sleep(self._timing.gather)
+                    # each part a little later than the one before, whose decisions it then finds
+                    await asyncio.sleep(self._timing.gather * (at + 1))
 
     async def _watch(self) -> None:
         while True:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final, Literal
 
 from hearth.memory.recall.query import about_the_past
@@ -61,9 +62,12 @@ class Present:
 
     def has(self, record: Record) -> bool:
         """True if every part of `record` stands in the request."""
-        return bool(self._all) and all(self._has(normal(part)) for part in _parts(record))
+        return bool(self._all) and all(map(self._has, _parts(record)))
 
-    def _has(self, text: str) -> bool:
+    def _has(self, part: str) -> bool:
+        if any(word.casefold() not in self._all for word in part.split(maxsplit=1)[:1]):
+            return False  # the first word alone tells, in nearly every case
+        text = normal(part)
         return text in self._whole or (len(text) >= _CONTAINED_CHARACTERS and text in self._all)
 
 
@@ -76,8 +80,7 @@ class Shown:
 
     def admits(self, record: Record) -> bool:
         """Take `record` in, unless an earlier one says the same, in the same words or nearly: then False."""
-        text = normal(" ".join(_parts(record)))
-        words = frozenset(_WORDS.findall(text))
+        text, words = _said(" ".join(_parts(record)))
         if text in self._texts or any(_same(words, other) for other in self._alike(len(words))):
             return False
         self._texts.add(text)
@@ -94,6 +97,13 @@ class Shown:
 def normal(text: str) -> str:
     """Folded case, one space between words: the form in which texts are compared."""
     return " ".join(text.casefold().split())
+
+
+@lru_cache(maxsize=4096)
+def _said(text: str) -> tuple[str, frozenset[str]]:
+    """The normal form and its words; kept, for a user's memories come up again and again."""
+    folded = normal(text)
+    return folded, frozenset(_WORDS.findall(folded))
 
 
 def _parts(record: Record) -> list[str]:
