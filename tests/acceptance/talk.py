@@ -65,6 +65,7 @@ def ask(
     gateway: GatewayProcess,
     user: str,
     messages: str | list[dict[str, Any]],
+    /,
     *,
     route: RouteName = "chat",
     stream: bool = False,
