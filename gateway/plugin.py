@@ -307,8 +307,13 @@ def _window(deployment: dict[str, Any]) -> int:
 
 
 def _retry_after(error: BaseException | None) -> str:
-    """The header of the provider's reply, wherever LiteLLM has put it; empty where there is none."""
-    while error is not None:
+    """The header of the provider's reply, wherever LiteLLM has put it; empty where there is none.
+
+    Causes and contexts may go round in a circle: LiteLLM raises an error from another that came of it.
+    """
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
         response = getattr(error, "response", None)
         for headers in (
             getattr(error, "litellm_response_headers", None),
