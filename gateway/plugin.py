@@ -28,6 +28,7 @@ from hearth.gateway.chains import (
 )
 from hearth.gateway.clients import recognise
 from hearth.gateway.identity import MEMORY_HEADER, Identity, IdentityError, Off, resolve
+from hearth.gateway.retry_after import retry_after
 from hearth.gateway.runtime import RUNTIME, Gateway
 from hearth.gateway.wire import WIRES
 from hearth.gateway.wire.types import Body, Route, WireReply, WireRequest
@@ -104,7 +105,7 @@ class HearthPlugin(CustomLogger):
         """Keep the provider's `retry-after`, which LiteLLM drops, for the edge to pass on."""
         call = CALL.get()
         if call is not None:
-            call.retry_after = _retry_after(original_exception)
+            call.retry_after = retry_after(original_exception)
 
     async def async_logging_hook(
         self, kwargs: dict[str, Any], result: Any, call_type: str
@@ -304,26 +305,6 @@ def _window(deployment: dict[str, Any]) -> int:
     name = _model_of(deployment)
     known = litellm.model_cost.get(name) or litellm.model_cost.get(name.partition("/")[2]) or {}
     return int(known.get("max_input_tokens") or 0)
-
-
-def _retry_after(error: BaseException | None) -> str:
-    """The header of the provider's reply, wherever LiteLLM has put it; empty where there is none.
-
-    Causes and contexts may go round in a circle: LiteLLM raises an error from another that came of it.
-    """
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        response = getattr(error, "response", None)
-        for headers in (
-            getattr(error, "litellm_response_headers", None),
-            getattr(error, "headers", None),
-            getattr(response, "headers", None),
-        ):
-            if headers and headers.get("retry-after"):
-                return str(headers["retry-after"])
-        error = error.__cause__ or error.__context__
-    return ""
 
 
 def _reply(response: Any, *, error: str) -> WireReply:
