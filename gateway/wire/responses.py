@@ -128,7 +128,11 @@ def _turns(body: Body) -> Iterator[Turn]:
 
 
 def _turn(item: Mapping[str, Any], index: int, names: dict[str, str]) -> Turn | None:
-    """The turn of an input item; None for reasoning, references and whatever else holds no words."""
+    """The turn of an input item; None for reasoning and whatever else holds no words.
+
+    A reference to a message that the provider keeps (the Vercel AI SDK sends those) is a reply whose words
+    are not here: without it two user messages would be one.
+    """
     kind, role, said = string(item.get("type")), string(item.get("role")), item.get("content")
     if kind in _CALLS:
         name = well_formed(string(item.get("name")) or kind.removesuffix("_call"))
@@ -142,6 +146,8 @@ def _turn(item: Mapping[str, Any], index: int, names: dict[str, str]) -> Turn | 
         return Turn(
             role="tool", index=index, tools=(ToolUse(name=name, result_bytes=size(item.get("output"))),)
         )
+    if kind == "item_reference":
+        return _referred(string(item.get("id")), index)
     if kind not in ("", "message"):
         return None
     if role == "user":
@@ -149,6 +155,15 @@ def _turn(item: Mapping[str, Any], index: int, names: dict[str, str]) -> Turn | 
     if role == "assistant":
         return Turn(role="assistant", text=content.assistant_words(said), index=index)
     return Turn(role="system", text=well_formed(content.words(said)), index=index)
+
+
+def _referred(item_id: str, index: int) -> Turn | None:
+    """The turn of a reference, by the prefix that the provider gives its ids; only output is referred to."""
+    if item_id.startswith("msg_"):
+        return Turn(role="assistant", index=index)
+    if item_id.startswith(("fc_", "ctc_")):
+        return Turn(role="assistant", index=index, tools=(ToolUse(name=""),))
+    return None
 
 
 def _take_response(draft: ReplyDraft, response: Mapping[str, Any]) -> None:

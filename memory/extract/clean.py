@@ -46,8 +46,17 @@ _RAG_TASK = re.compile(r"\A\s*### Task:\s+Respond to the user query using the pr
 _RAG_FILES = re.compile(r"\A\s*Attached document\(s\):\s*(?:```md.*?```\s*)+", re.DOTALL)
 _AIDER = re.compile(
     r"\A(?:I have \*added these files to the chat\*|Here are summaries of some files present in my git repo"
-    r"|Here are some READ ONLY files|I am not sharing any files that you can edit yet)"
+    r"|Here are some READ ONLY files|I am not sharing any files that you can edit yet"
+    r"|I committed the changes with git hash [0-9a-f]+ & commit msg: |I updated the files\.\Z"
+    r"|I made those changes to the files\.\Z)"
 )
+"""What aider says in the user's name: files that it shows, edits that it has carried out."""
+_AIDER_RULES = re.compile(
+    r"\n\n\n?(?:# \*SEARCH/REPLACE block\* Rules:\n\nEvery |# File editing rules:\n\nReturn edits similar to "
+    r"|# V4A Diff Format Rules:\n\nYour entire response "
+    r"|To suggest changes to a file you MUST return the entire content of the updated file\.\n)"
+)
+"""How the rules begin that aider puts behind the user's words, by edit format."""
 
 
 def _without_sections(text: str, opening: re.Pattern[str], *, open_end: bool = False) -> str:
@@ -94,6 +103,8 @@ def user_text(text: str) -> str:
         text = _without_rag(text)
     if _AIDER.match(text):
         return ""
+    if (rules := _AIDER_RULES.search(text)) is not None:
+        text = text[: rules.start()]
     if "<" not in text:
         return text.strip()
     text = _query_alone(_AGENTS_FILE.sub("", detach(text)))

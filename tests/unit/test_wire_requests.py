@@ -162,6 +162,25 @@ def test_case_30_a_responses_request() -> None:
     assert texts(WIRES["responses"].read_request({"input": "Hello"})) == [("user", "Hello", -1)]
 
 
+def test_a_reference_stands_for_what_the_provider_keeps() -> None:
+    """A reply that is only referred to parts two user messages, and a call that is referred to is a call."""
+    said = [{"role": "user", "content": text} for text in ("Which files?", "Thanks", "And now?")]
+    first, second = (
+        (
+            {"type": "item_reference", "id": "fc_1"},
+            {"type": "function_call_output", "call_id": "c", "output": "a b"},
+        ),
+        ({"type": "item_reference", "id": "rs_1"}, {"type": "item_reference", "id": "msg_1"}),
+    )
+    items = [said[0], *first, *second, said[1], *second, said[2]]
+    dialogue = read(WIRES["responses"].read_request({"input": items}).turns)
+    assert dialogue.user_text == "And now?"
+    assert [(pair.user, pair.tools) for pair in dialogue.history] == [
+        ("Which files?", True),
+        ("Thanks", False),
+    ]
+
+
 @pytest.mark.parametrize(
     ("body", "placeable"),
     [
@@ -314,6 +333,15 @@ def test_scaffolding_is_not_the_users_words() -> None:
             "Is Oslo cold?",
         ),
         ("I have *added these files to the chat* so you can go ahead and edit them.\n\na.py", ""),
+        ("I updated the files.", ""),
+        (
+            "Add a test.\n\n# *SEARCH/REPLACE block* Rules:\n\nEvery *SEARCH/REPLACE block* must",
+            "Add a test.",
+        ),
+        ("Add a test.\n\n# File editing rules:\n\nReturn edits similar to unified diffs", "Add a test."),
+        ("# File editing rules:\nnone", "# File editing rules:\nnone"),
+        ("I updated the files. Now run the tests.", "I updated the files. Now run the tests."),
+        ("I committed the changes with git hash 0f3a9c1 & commit msg: feat: add rota", ""),
         ("How do I use <system-reminder> in a prompt?", "How do I use <system-reminder> in a prompt?"),
         ("if a < b and c > d: pass", "if a < b and c > d: pass"),
         ("<div>hello</div>", "<div>hello</div>"),
