@@ -44,7 +44,7 @@ def litellm_document(settings: Settings) -> dict[str, Any]:
 
 def write_document(document: Mapping[str, Any], folder: Path) -> Path:
     """Write the document as `litellm.yaml` into the folder, readable by its owner only; return the path."""
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / "litellm.yaml"
     path.touch(mode=0o600)
     path.chmod(0o600)

@@ -12,7 +12,7 @@ from typing import Literal
 from hearth.memory.capture import Capture
 from hearth.memory.clock import SystemClock
 from hearth.memory.engine import Engine
-from hearth.memory.errors import HearthError
+from hearth.memory.errors import HearthError, LogUnavailable
 from hearth.memory.events.spool import Spool
 from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.ports import Clock
@@ -47,7 +47,7 @@ async def open_memory(
     Raises LogUnavailable where the folder can't be used, StoreUnavailable where there is no such embedder
     or another process has the memory open.
     """
-    home = Path(directory)
+    home = _private_folder(Path(directory))
     clock = clock or SystemClock()
     async with AsyncExitStack() as stack:
         log = SqliteLog(home / "log.db", durability=durability, clock=clock)
@@ -85,6 +85,15 @@ async def open_memory(
         emptying = asyncio.create_task(capture.empty_spool())
         stack.callback(emptying.cancel)
         yield engine
+
+
+def _private_folder(path: Path) -> Path:
+    """The folder, made for its owner's eyes alone where it is absent. Raises LogUnavailable."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise LogUnavailable(f"the folder {path} can't be made: {error}") from error
+    return path
 
 
 async def _empty_at_last(spool: Spool, log: SqliteLog) -> None:

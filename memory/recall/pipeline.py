@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
+from msgspec import structs
 
 from hearth.memory.ports import TokenCounter
 from hearth.memory.recall.assemble import Assembled, assemble
@@ -13,7 +14,7 @@ from hearth.memory.recall.eligible import Gate, Present
 from hearth.memory.recall.lexical import analyzed
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.pool import Analyze, Numbers, Pool, gather
-from hearth.memory.recall.query import lexical_text
+from hearth.memory.recall.query import lexical_text, shorten
 from hearth.memory.recall.rank import combine, signals
 from hearth.memory.recall.relevance import FITTED_FLOOR, relevance
 from hearth.memory.types import Block, Query, Scope, Scored, SearchResult, ShortTermView
@@ -41,6 +42,7 @@ def recall_block(
     tokens (None: the policy's). Time is the query's `at`. Pure, and deterministic for equal arguments.
     """
     pool = gather(result, view, lexical_text(query, policy), analyze)
+    query = structs.replace(query, text=shorten(query.text, policy.lexical_characters))
     values = signals(pool, query, policy.weights)
     scores = combine(values, policy.weights)
     chances = relevance(pool, query.text, embedder)
