@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -31,6 +31,7 @@ from hearth.gateway.identity import MEMORY_HEADER, Identity, IdentityError, Off,
 from hearth.gateway.retry_after import retry_after
 from hearth.gateway.runtime import RUNTIME, Gateway
 from hearth.gateway.wire import WIRES
+from hearth.gateway.wire.reply import openai_usage
 from hearth.gateway.wire.types import Body, Route, WireReply, WireRequest
 from hearth.memory import metrics
 from hearth.memory.types import Usage
@@ -200,7 +201,7 @@ class HearthPlugin(CustomLogger):
             call = self._stock_calls.get(str(kwargs.get("litellm_call_id")))
             if call is not None:
                 await self._capture_stock(call, kwargs, response, failed=failed)
-            else:
+            elif not failed:  # a try that failed may be followed by one that the router makes elsewhere
                 await self._enrich(CALL.get(), kwargs)
         except Exception:
             logger.exception("a log event could not be used")
@@ -225,11 +226,7 @@ class HearthPlugin(CustomLogger):
         if gateway is None or call is None or call.opened is None or call.draft is None:
             return
         logged = kwargs.get("standard_logging_object") or {}
-        usage = Usage(
-            input=logged.get("prompt_tokens") or 0,
-            output=logged.get("completion_tokens") or 0,
-            memory=call.block.tokens if call.block and call.placed else 0,
-        )
+        usage = _logged_usage(logged, memory=call.block.tokens if call.block and call.placed else 0)
         await gateway.flow.engine.enrich(
             call.opened,
             event_id=call.id,
@@ -237,6 +234,14 @@ class HearthPlugin(CustomLogger):
             usage=usage,
             cost=logged.get("response_cost"),
         )
+
+
+def _logged_usage(logged: Mapping[str, Any], *, memory: int) -> Usage:
+    """The provider's counts, or LiteLLM's own where it gave none."""
+    counted = openai_usage((logged.get("metadata") or {}).get("usage_object"))
+    if counted is None or not counted.input:
+        counted = Usage(input=logged.get("prompt_tokens") or 0, output=logged.get("completion_tokens") or 0)
+    return msgspec.structs.replace(counted, memory=memory)
 
 
 def _identity(gateway: Gateway, headers: HeaderPairs, request: WireRequest, auth: Any) -> Identity | Off:
