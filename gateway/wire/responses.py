@@ -34,6 +34,7 @@ _TERMINAL = re.compile(
     + rb')"|\{ ?"error"))',
     re.MULTILINE,
 )
+_ENDED = re.compile(rb'"type": ?"response\.(?:completed|incomplete)"')
 _CALLS = frozenset(
     {
         "function_call",
@@ -102,13 +103,16 @@ WIRE = ResponsesWire()
 
 
 def answered(raw: bytes) -> tuple[str, list[dict[str, Any]]]:
-    """Id and output items of a completed response, from its JSON body or its stream; empty for any other."""
+    """Id and output items of a response that ended, from its JSON body or its stream; empty for any other.
+
+    A response that reached its limit of tokens (`incomplete`) has ended too.
+    """
     if is_stream(raw, stream=False):
-        ends = (event.data for event in events(raw) if b"response.completed" in event.data)
+        ends = (event.data for event in events(raw) if _ENDED.search(event.data))
         response = next((mapping(mapping(loads(data)).get("response")) for data in ends), {})
     else:
         response = mapping(loads(raw))
-    if response.get("status") != "completed" or response.get("store") is False:
+    if response.get("status") not in ("completed", "incomplete") or response.get("store") is False:
         return "", []
     return string(response.get("id")), [dict(mapping(item)) for item in sequence(response.get("output"))]
 

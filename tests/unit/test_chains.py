@@ -90,15 +90,26 @@ def test_an_erased_user_has_no_chains_left() -> None:
     "raw",
     [
         reply("r1", store=False),
-        reply("r1", status="incomplete"),
+        reply("r1", status="failed"),
         b'data: {"type":"response.created","response":{"id":"r1","status":"in_progress"}}\n\n',
         b'{"error":{"message":"no"}}',
         b"",
     ],
 )
-def test_only_a_completed_and_stored_response_is_held(raw: bytes) -> None:
+def test_only_a_response_that_ended_and_is_stored_is_held(raw: bytes) -> None:
     """What was not to be stored, or did not end, can't be continued."""
     chains = Chains()
     chains.keep(ChainLink(owner=ALICE, previous="", items=items_of("one")), raw)
     with pytest.raises(BrokenChainError):
         chains.before(ALICE, "r1")
+
+
+@pytest.mark.parametrize("status", ["completed", "incomplete"])
+@pytest.mark.parametrize("space", ["", " "])
+def test_a_streamed_response_is_held_by_its_last_event(status: str, space: str) -> None:
+    """One that reached its limit of tokens can be continued as well."""
+    response = json.loads(reply("r1", status=status))
+    event = json.dumps({"type": f"response.{status}", "response": response}, separators=(",", f":{space}"))
+    chains = Chains()
+    chains.keep(ChainLink(owner=ALICE, previous="", items=items_of("one")), f"data: {event}\n\n".encode())
+    assert words(chains, "r1") == ["one", "ok"]
