@@ -91,7 +91,7 @@ class Flow:
         except Exception:
             logger.exception("an exchange could not be captured; it is lost")
             metrics.FAILURES.labels("after").inc()
-            metrics.CAPTURE_LOST.inc()
+            self.engine.capture_path.count_lost()
 
     # -- before ----------------------------------------------------------------------------------------
 

@@ -51,6 +51,7 @@ class Capture:
         self._appended = appended
         self._tasks: set[asyncio.Task[Any]] = set()
         self._waiting: list[Event] = []
+        self._lost = 0
 
     async def write(
         self, event: Event, *, page: Page | None, vector: Vector | None, block: PlacedBlock | None
@@ -88,6 +89,16 @@ class Capture:
         """Wait for every write in flight, the slow appends behind a spooled event included."""
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def count_lost(self) -> None:
+        """A capture is lost, here or on its way here: shown in health until the process ends."""
+        self._lost += 1
+        metrics.CAPTURE_LOST.inc()
+
+    @property
+    def lost(self) -> int:
+        """Captures lost since the start."""
+        return self._lost
 
     def spooled(self) -> int:
         """How many events wait in the spool. Blocks for a reading of its files."""
@@ -144,7 +155,7 @@ class Capture:
             await asyncio.to_thread(self._spool.write, [event])
         except OSError:
             logger.exception("neither the event log nor the spool took a capture; it is lost")
-            metrics.CAPTURE_LOST.inc()
+            self.count_lost()
             return "lost"
         metrics.CAPTURE_SPOOLED.inc()
         return "spool"

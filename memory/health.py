@@ -9,7 +9,6 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
-from hearth.memory import metrics
 from hearth.memory.engine import Engine
 from hearth.memory.errors import HearthError
 from hearth.memory.events.sqlite_log import LogHealth
@@ -72,7 +71,7 @@ async def engine_health(engine: Engine) -> Health:
     return overall(
         {
             "log": log,
-            "spool": spool_part(waiting, _lost()),
+            "spool": spool_part(waiting, engine.capture_path.lost),
             "short_term": short_term,
             "long_term": long_term,
             "worker": worker,
@@ -168,7 +167,3 @@ async def _asked(name: str, work: Awaitable[object]) -> Part:
             return worker_part(answer)
         case _:
             return Part()
-
-
-def _lost() -> int:
-    return int(metrics.REGISTRY.get_sample_value("hearth_capture_lost_total") or 0)

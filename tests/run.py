@@ -11,6 +11,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("config", "gateway", "memory", "testing")
 TYPED = ("hearth.memory", "hearth.config")
+WORKERS = str(min(8, (os.cpu_count() or 2) + 1))
+"""Processes of pytest, each with a file at a time: one more than cores, since much of it is waiting."""
 
 
 def main(arguments: list[str]) -> int:
@@ -23,7 +25,9 @@ def main(arguments: list[str]) -> int:
     for check in checks:
         if subprocess.call(check, cwd=ROOT):
             return 1
-    if types() or subprocess.call([python, "-m", "pytest", *arguments], cwd=ROOT):
+    if types() or subprocess.call(
+        [python, "-m", "pytest", "-n", WORKERS, "--dist", "loadfile", *arguments], cwd=ROOT
+    ):
         return 1
     return 0
 
