@@ -19,12 +19,16 @@ def check(settings: Settings, *, host: str = "127.0.0.1", workers: int = 1) -> l
         *_keyless(settings, host),
         *_workers(workers),
         *_folders(settings),
-        *_models(settings),
-        *_injection_points(settings.litellm),
-        *_overwritten(settings),
+        *check_sections(settings.litellm),
+        *_models_of_keys(settings),
         *settings.warnings,
     ]
     return sorted(problems, key=lambda problem: problem.level)
+
+
+def check_sections(litellm_config: Mapping[str, Any]) -> list[Problem]:
+    """Problems of LiteLLM's own sections, whatever stands in `hearth:`."""
+    return [*_no_model(litellm_config), *_injection_points(litellm_config), *_overwritten(litellm_config)]
 
 
 def check_stock_plugin(litellm_config: Mapping[str, Any]) -> list[Problem]:
@@ -66,14 +70,6 @@ def _keys(settings: Settings) -> Iterator[Problem]:
             message="keys in the file replace LiteLLM's own keys, so those could not call",
             remedy="keep either `keys` or `virtual_keys: true`",
         )
-    for key in hearth.keys:
-        if key.key is not None:
-            yield Problem(
-                level="warning",
-                where=f"hearth.keys ({key.name})",
-                message="the key itself is configured, not its hash",
-                remedy="put the `hash:` that `hearth key new` prints, or take it from os.environ/NAME",
-            )
 
 
 def _keyless(settings: Settings, host: str) -> Iterator[Problem]:
@@ -120,18 +116,26 @@ def _folders(settings: Settings) -> Iterator[Problem]:
             )
 
 
-def _models(settings: Settings) -> Iterator[Problem]:
-    listed = settings.litellm.get("model_list")
-    models = [entry.get("model_name") for entry in listed or [] if isinstance(entry, dict)]
-    if not models:
+def _no_model(litellm_config: Mapping[str, Any]) -> Iterator[Problem]:
+    elsewhere = _section(litellm_config, "general_settings").get("store_model_in_db")
+    if not (_model_names(litellm_config) or litellm_config.get("include") or elsewhere):
         yield Problem(
             level="error",
             where="model_list",
             message="no model is configured",
             remedy="add at least one model, as LiteLLM's documentation shows",
         )
-        return
-    if any(isinstance(model, str) and "*" in model for model in models):
+
+
+def _model_names(litellm_config: Mapping[str, Any]) -> list[str]:
+    listed = litellm_config.get("model_list")
+    entries = listed if isinstance(listed, list) else []
+    return [str(entry.get("model_name")) for entry in entries if isinstance(entry, dict)]
+
+
+def _models_of_keys(settings: Settings) -> Iterator[Problem]:
+    models = _model_names(settings.litellm)
+    if not models or any("*" in model for model in models):
         return
     for key in settings.hearth.keys:
         for model in key.models:
@@ -140,13 +144,14 @@ def _models(settings: Settings) -> Iterator[Problem]:
                     level="warning",
                     where=f"hearth.keys ({key.name}).models",
                     message=f"no model {model!r} is configured",
-                    remedy=f"name one of: {', '.join(sorted(str(name) for name in models))}",
+                    remedy=f"name one of: {', '.join(sorted(models))}",
                 )
 
 
 def _injection_points(litellm_config: Mapping[str, Any]) -> Iterator[Problem]:
     """A cache mark on the last message takes in the block, which the next call lacks: never a cache hit."""
-    for entry in litellm_config.get("model_list") or []:
+    listed = litellm_config.get("model_list")
+    for entry in listed if isinstance(listed, list) else []:
         parameters = entry.get("litellm_params") if isinstance(entry, dict) else None
         points = parameters.get("cache_control_injection_points") if isinstance(parameters, dict) else None
         if any(isinstance(point, dict) and str(point.get("index")) == "-1" for point in points or []):
@@ -158,8 +163,8 @@ def _injection_points(litellm_config: Mapping[str, Any]) -> Iterator[Problem]:
             )
 
 
-def _overwritten(settings: Settings) -> Iterator[Problem]:
-    foreign = _section(settings.litellm, "general_settings").get("custom_auth")
+def _overwritten(litellm_config: Mapping[str, Any]) -> Iterator[Problem]:
+    foreign = _section(litellm_config, "general_settings").get("custom_auth")
     if foreign not in (None, AUTH):
         yield Problem(
             level="error",

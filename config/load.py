@@ -13,11 +13,12 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from hearth.config.check import check_sections
 from hearth.config.problems import Problem, SettingsError
+from hearth.config.sections import SECTION, misnamed
 from hearth.config.settings import HearthSettings, KeySettings, Settings
 from hearth.config.yaml_lines import KeyPath, dotted, read_yaml
 
-SECTION = "hearth"
 PREFIX = "HEARTH_"
 CONFIG_VARIABLE = "HEARTH_CONFIG"
 """Names the file, for the command line."""
@@ -41,7 +42,7 @@ class _Origin:
 
     def where(self, path: KeyPath) -> str:
         full = (*self.root, *path)
-        for end in range(len(path), 0, -1):
+        for end in range(len(path), -1, -1):
             if path[:end] in self.variables:
                 return f"{dotted(full)} ({self.variables[path[:end]]})"
             line = self.lines.get((*self.root, *path[:end]))
@@ -69,33 +70,58 @@ def load_settings(path: str | Path, environ: Mapping[str, str]) -> Settings:
 
 def parse_settings(text: str, environ: Mapping[str, str], *, source: str = "configuration") -> Settings:
     """As `load_settings`, from text; `source` names it in messages. Raises SettingsError."""
-    document, lines = read_yaml(text, source)
-    section = document.pop(SECTION, None)
+    document, lines, problems = read_yaml(text, source)
+    problems += _misnamed(document, lines, source)
     origin = _Origin(source=source, lines=lines)
-    problems = [] if section is not None else list(_misnamed(document, origin))
-    if section is not None and not isinstance(section, dict):
-        raise SettingsError(
-            [_error(f"{SECTION} ({source}:{lines[SECTION,]})", "is no mapping", "indent its keys")]
-        )
-    values, missing = _resolve(section or {}, (), environ, origin)
+    section = _section(document.pop(SECTION, {}), origin, problems)
+    values, missing = _resolve(section, (), environ, origin)
     problems += missing
     problems += _apply_environment(values, environ, origin)
     try:
         hearth = HearthSettings.model_validate(values)
     except ValidationError as error:
         problems += [_explain(detail, origin) for detail in error.errors(include_url=False)]
-    if problems:
-        raise SettingsError(problems)
+    if any(problem.level == "error" for problem in problems):
+        raise SettingsError([*problems, *check_sections(document)])
     _, unset = _resolve(document, (), environ, _Origin(source=source, lines=lines, root=()))
-    warnings = tuple(replace(problem, level="warning") for problem in unset)
-    return Settings(hearth=hearth, litellm=document, source=source, warnings=warnings)
+    problems += [replace(problem, level="warning") for problem in unset]
+    problems += _written_out(section, origin)
+    return Settings(hearth=hearth, litellm=document, source=source, warnings=tuple(problems))
 
 
-def _misnamed(document: Mapping[str, Any], origin: _Origin) -> Iterator[Problem]:
-    """LiteLLM ignores unknown sections, so a misspelt `hearth:` would silently be no configuration at all."""
-    for name in difflib.get_close_matches(SECTION, [str(key) for key in document], n=1, cutoff=0.7):
-        where = f"{name} ({origin.source}:{origin.lines.get((name,), 1)})"
-        yield _error(where, "is no known section", f"did you mean `{SECTION}`?")
+def _misnamed(document: Mapping[str, Any], lines: Mapping[KeyPath, int], source: str) -> Iterator[Problem]:
+    for name in document:
+        problem = misnamed(name, f"{name} ({source}:{lines.get((name,), 1)})", document)
+        if problem is not None:
+            yield problem
+
+
+def _section(section: object, origin: _Origin, problems: list[Problem]) -> dict[str, Any]:
+    """The section `hearth:`; empty, and a problem more, where it is no mapping."""
+    if isinstance(section, dict):
+        return section
+    if section is not None:
+        problems.append(_error(origin.where(()), "is no mapping", "indent its keys"))
+    return {}
+
+
+def _written_out(section: Mapping[str, Any], origin: _Origin) -> Iterator[Problem]:
+    """Keys that stand in the file itself, where whoever reads it could use them; one warning for all."""
+    if ("keys",) in origin.variables:
+        return
+    entries = [entry for entry in section.get("keys") or [] if isinstance(entry, dict)]
+    names = [str(entry["name"]) for entry in entries if not _is_reference(entry.get("key", REFERENCE))]
+    if names:
+        yield Problem(
+            level="warning",
+            where=f"hearth.keys ({', '.join(names)})",
+            message="the key itself is configured, not its hash",
+            remedy="put the `hash:` that `hearth key new` prints, or take it from os.environ/NAME",
+        )
+
+
+def _is_reference(value: object) -> bool:
+    return isinstance(value, str) and value.startswith(REFERENCE)
 
 
 def _resolve(
@@ -108,7 +134,7 @@ def _resolve(
     if isinstance(value, list):
         items = [_resolve(item, (*path, index), environ, origin) for index, item in enumerate(value)]
         return [item for item, _ in items], [p for _, bad in items for p in bad]
-    if isinstance(value, str) and value.startswith(REFERENCE):
+    if _is_reference(value):
         name = value.removeprefix(REFERENCE)
         if name in environ:
             return environ[name], []

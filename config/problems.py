@@ -24,8 +24,8 @@ class Problem:
 
 
 class SettingsError(Exception):
-    """The configuration can't be used; carries every problem found, not just the first."""
+    """The configuration can't be used; carries every problem found, not just the first, errors first."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        self.problems = tuple(problems)
+        self.problems = tuple(sorted(problems, key=lambda problem: problem.level))
         super().__init__("\n".join(str(problem) for problem in self.problems))

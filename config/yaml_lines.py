@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import yaml
 
@@ -12,32 +12,31 @@ from hearth.config.problems import Problem, SettingsError
 KeyPath: TypeAlias = tuple[str | int, ...]
 
 
-def read_yaml(text: str, source: str) -> tuple[dict[str, Any], dict[KeyPath, int]]:
-    """Parse one YAML mapping; return it with the line (from 1) of every key path.
+class Document(NamedTuple):
+    """A YAML mapping as it was read."""
 
-    Raises SettingsError for text that is no YAML, is no mapping, or has one key twice.
-    """
+    sections: dict[str, Any]
+    lines: dict[KeyPath, int]
+    """Line (from 1) of every key path; of a key that stands twice the last, whose value counts."""
+    doubles: list[Problem]
+    """A problem for each key that stands twice in one mapping."""
+
+
+def read_yaml(text: str, source: str) -> Document:
+    """Parse one YAML mapping. Raises SettingsError for text that is no YAML or no mapping."""
     loader = yaml.SafeLoader(text)
     try:
         node = loader.get_single_node()
         data = {} if node is None else loader.construct_document(node)
-        found = list(_walk(node, ())) if node is not None else []
+        lines = dict(_walk(node, ())) if node is not None else {}
+        doubles = list(_doubles(node, (), source)) if node is not None else []
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise SettingsError([_broken(source, error)]) from error
     finally:
         loader.dispose()
     if not isinstance(data, dict):
         raise SettingsError([_error(source, f"got a {type(data).__name__}", "write a mapping of sections")])
-    lines: dict[KeyPath, int] = {}
-    doubles = []
-    for path, line in found:
-        if path in lines:
-            where = f"{dotted(path)} ({source}:{line})"
-            doubles.append(_error(where, f"stands twice, first on line {lines[path]}", "keep one of the two"))
-        lines.setdefault(path, line)
-    if doubles:
-        raise SettingsError(doubles)
-    return {str(name): section for name, section in data.items()}, lines
+    return Document({str(name): section for name, section in data.items()}, lines, doubles)
 
 
 def dotted(path: KeyPath) -> str:
@@ -49,16 +48,31 @@ def dotted(path: KeyPath) -> str:
 
 
 def _walk(node: yaml.Node, path: KeyPath) -> Iterator[tuple[KeyPath, int]]:
+    for name, line, value in _children(node):
+        yield (*path, name), line
+        yield from _walk(value, (*path, name))
+
+
+def _doubles(node: yaml.Node, path: KeyPath, source: str) -> Iterator[Problem]:
+    """YAML silently takes the last of two values of a key."""
+    first: dict[str | int, int] = {}
+    for name, line, value in _children(node):
+        if name in first:
+            where = f"{dotted((*path, name))} ({source}:{line})"
+            yield _error(where, f"stands twice, first on line {first[name]}", "keep one of the two")
+        first.setdefault(name, line)
+        yield from _doubles(value, (*path, name), source)
+
+
+def _children(node: yaml.Node) -> Iterator[tuple[str | int, int, yaml.Node]]:
+    """Name or index, line and value of what a mapping or a list holds."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             if isinstance(key, yaml.ScalarNode) and key.value != "<<":
-                here = (*path, key.value)
-                yield here, key.start_mark.line + 1
-                yield from _walk(value, here)
+                yield key.value, key.start_mark.line + 1, value
     elif isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
-            yield (*path, index), item.start_mark.line + 1
-            yield from _walk(item, (*path, index))
+            yield index, item.start_mark.line + 1, item
 
 
 def _broken(source: str, error: Exception) -> Problem:

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from hearth.config.check import check
 from hearth.config.load import QUICKSTART, load_settings
 from hearth.config.problems import Problem, SettingsError
 from hearth.config.settings import Settings
-from hearth.gateway.commands.output import MISUSED, err, plain
+from hearth.gateway.commands.output import MISUSED, err, one_line
 
 
 def load(path: Path | None) -> Settings:
@@ -48,11 +47,8 @@ def has_errors(problems: Sequence[Problem]) -> bool:
 
 
 def show_problems(problems: Sequence[Problem]) -> None:
-    """Print problems as a table on stderr; nothing where there are none."""
-    if not problems:
-        return
-    table = Table("", "Where", "What", "Remedy", box=None)
+    """Print problems on stderr, one a line, whole however narrow the terminal is."""
     for problem in problems:
-        cells = (problem.level, problem.where, problem.message, problem.remedy)
-        table.add_row(*(Text(plain(cell)) for cell in cells))
-    err.print(table)
+        level = Text(f"{problem.level}: ", style="bold red" if problem.level == "error" else "bold yellow")
+        said = f"{problem.where}: {problem.message} -> {problem.remedy}"
+        err.print(level + Text(one_line(said)), soft_wrap=True)

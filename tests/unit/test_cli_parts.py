@@ -75,6 +75,21 @@ def test_check_config_says_what_is_wrong_and_ends_with_2(tmp_path: Path) -> None
     assert (accepted.exit_code, json.loads(accepted.stdout)) == (0, [])
 
 
+def test_check_config_cuts_nothing_on_a_narrow_terminal(tmp_path: Path) -> None:
+    """Each problem is one line with the whole path, however long it is."""
+    file = tmp_path / ("a-long-name" * 12 + ".yaml")
+    file.write_text(f"hearth: {{data_dir: {tmp_path}/{file.name}/deep, keyless: true}}")
+    refused = CliRunner().invoke(app, ["check-config", str(file)], env={"COLUMNS": "40"})
+    assert refused.exit_code == 2
+    lines = refused.stderr.splitlines()
+    assert [line.split(": ")[1] for line in lines[:-1]] == [
+        "hearth.data_dir",
+        "hearth.capture.spool_dir",
+        "model_list",
+    ]
+    assert f"{file}/deep can't be written" in lines[0]
+
+
 def test_serve_refuses_a_taken_port_before_it_loads_anything(tmp_path: Path) -> None:
     """A port that somebody listens on is named at once, with exit code 1."""
     with socket.socket() as taken:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 from hearth.config.load import QUICKSTART, load_settings, parse_settings
 from hearth.config.problems import Problem, SettingsError
+from hearth.config.sections import LITELLM_SECTIONS
 from hearth.config.settings import HearthSettings, KeySettings, Settings
 
 HASH = "sha256:" + "a" * 64
@@ -28,9 +31,10 @@ def parse(text: str, **environ: str) -> Settings:
 
 
 def problems(text: str, **environ: str) -> list[str]:
+    """What is said about the text, but that most texts here configure no model."""
     with pytest.raises(SettingsError) as caught:
         parse(text, **environ)
-    return [str(problem) for problem in caught.value.problems]
+    return [str(problem) for problem in caught.value.problems if problem.where != "model_list"]
 
 
 def outcome(text: str) -> Settings | tuple[Problem, ...]:
@@ -147,6 +151,74 @@ def test_a_key_that_stands_twice_is_an_error() -> None:
     """YAML would silently take the last one."""
     (problem,) = problems("hearth:\n  memory: off\n  memory: on\n")
     assert "hearth.memory (conf.yaml:3): stands twice, first on line 2" in problem
+
+
+def test_a_section_that_stands_twice_is_one_error() -> None:
+    """What both hold is no error of its own, and what one of them holds twice is."""
+    found = problems("hearth:\n  memory: off\nhearth:\n  memory: on\n  timezone: UTC\n  timezone: UTC\n")
+    assert [problem.split(": ")[1] for problem in found] == [
+        "hearth (conf.yaml:3)",
+        "hearth.timezone (conf.yaml:6)",
+    ]
+
+
+def test_a_key_that_stands_twice_hides_no_other_mistake() -> None:
+    """Every kind of mistake is in one list: doubled, unknown, misspelt, wrong, and in LiteLLM's sections."""
+    text = (
+        "model_lst: []\n"
+        "general_settings:\n  custom_auth: mine.auth\n"
+        "hearth:\n  durability: disk\n  memory: off\n  memory: on\n  rolout: 5\n"
+    )
+    with pytest.raises(SettingsError) as caught:
+        parse(text)
+    assert [(problem.level, problem.where) for problem in caught.value.problems] == [
+        ("error", "hearth.memory (conf.yaml:7)"),
+        ("error", "model_lst (conf.yaml:1)"),
+        ("error", "hearth.durability (conf.yaml:5)"),
+        ("error", "hearth.rolout (conf.yaml:8)"),
+        ("error", "model_list"),
+        ("error", "general_settings.custom_auth"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "right"),
+    [
+        ("model_lst", "model_list"),
+        ("litellm_setings", "litellm_settings"),
+        ("General_settings", "general_settings"),
+        ("hearht", "hearth"),
+    ],
+)
+def test_a_slip_in_a_section_that_is_not_there_is_an_error(name: str, right: str) -> None:
+    """LiteLLM would silently do without the section."""
+    (problem,) = problems(f"{name}: {{}}\n")
+    assert problem.startswith(f"error: {name} (conf.yaml:1)")
+    assert problem.endswith(f"-> did you mean `{right}`?")
+
+
+@pytest.mark.parametrize("name", ["model_lst", "telemetry_settings", "cache_settings", "prompt_settings"])
+def test_another_unknown_section_is_a_warning(name: str) -> None:
+    """A newer LiteLLM may read it, or the right one stands beside it; the start goes on."""
+    (warning,) = parse(f"model_list: []\nhearth: {{}}\n{name}: {{}}\n").warnings
+    assert (warning.level, warning.where) == ("warning", f"{name} (conf.yaml:3)")
+
+
+def test_sections_that_only_hold_anchors_are_no_problem() -> None:
+    """`x-…` and `.…` are how YAML files name those."""
+    assert parse("x-common: &c {a: 1}\n.more: {b: 2}\nmodel_list: []\n").warnings == ()
+
+
+def test_litellm_reads_the_sections_that_are_known() -> None:
+    """The list agrees with what the proxy's own source asks its configuration for."""
+    package = find_spec("litellm")
+    assert package is not None
+    assert package.origin is not None
+    source = (Path(package.origin).parent / "proxy" / "proxy_server.py").read_text(encoding="utf-8")
+    body = source[source.index("class ProxyConfig") : source.index("class ProxyStartupEvent")]
+    asked = set(re.findall(r"""(?<![.\w])config\.get\(\s*"(\w+)\"""", body))
+    of_its_database = {"interval_hours", "force_reload"}
+    assert (asked - of_its_database) | {"include"} == LITELLM_SECTIONS
 
 
 @pytest.mark.parametrize("text", ["hearth: [\n", "- a\n- b\n", "hearth: 7\n", "just text\n"])
