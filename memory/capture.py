@@ -23,6 +23,8 @@ BEAT_SECONDS = 0.25
 """How long an event that can wait does so, for others that go by the same commit."""
 SPOOL_SECONDS = 2.0
 """Between two looks at the spool."""
+MOST_UNWRITTEN = 1000
+"""Steps that are remembered while the log takes none; older ones no longer name their session."""
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +53,8 @@ class Capture:
         self._appended = appended
         self._tasks: set[asyncio.Task[Any]] = set()
         self._waiting: list[Event] = []
+        self._unwritten: dict[str, Event] = {}
+        self._spooled: list[str] = []
         self._lost = 0
 
     async def write(
@@ -61,6 +65,9 @@ class Capture:
         Waits at most the acknowledgement limit for the log, then writes the spool. A cancelled caller does
         not stop it.
         """
+        self._unwritten[event.id] = event
+        if len(self._unwritten) > MOST_UNWRITTEN:
+            del self._unwritten[next(iter(self._unwritten))]
         return await asyncio.shield(self._spawn(self._write(event, page, vector, block)))
 
     async def empty_spool(self) -> None:
@@ -69,11 +76,9 @@ class Capture:
             await asyncio.sleep(SPOOL_SECONDS)
             if self._spool.pending():
                 try:
-                    await self._spool.drain(self._log)
+                    await self._empty_spool()
                 except HearthError:
                     logger.warning("the spool waits; the event log takes nothing yet", exc_info=True)
-                else:
-                    self._appended()
 
     def later(self, event: Event) -> None:
         """Append `event` in a quarter of a second. A killed process may lose it; failures are counted."""
@@ -89,6 +94,10 @@ class Capture:
         """Wait for every write in flight, the slow appends behind a spooled event included."""
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def unwritten(self) -> tuple[Event, ...]:
+        """Steps whose reply may be out already and which the log has not got yet, oldest first."""
+        return tuple(self._unwritten.values())
 
     def count_lost(self) -> None:
         """A capture is lost, here or on its way here: shown in health until the process ends."""
@@ -124,16 +133,26 @@ class Capture:
         metrics.CAPTURE_SECONDS.observe(seconds)
         return Receipt(place=place, milliseconds=seconds * 1000)
 
+    async def _empty_spool(self) -> None:
+        spooled = self._spooled[:]
+        await self._spool.drain(self._log)
+        del self._spooled[: len(spooled)]
+        for event_id in spooled:
+            self._unwritten.pop(event_id, None)
+        self._appended()
+
     async def _append(self, event: Event) -> str:
         try:
             await self._log.append([event])
         except StaleGeneration:
+            self._unwritten.pop(event.id, None)
             metrics.CAPTURE_STALE.inc()
             return "stale"
         except Unavailable:
             logger.warning("the event log did not take a capture", exc_info=True)
             metrics.FAILURES.labels("log.append").inc()
             return "failed"
+        self._unwritten.pop(event.id, None)
         self._appended()
         return "log"
 
@@ -155,7 +174,9 @@ class Capture:
             await asyncio.to_thread(self._spool.write, [event])
         except OSError:
             logger.exception("neither the event log nor the spool took a capture; it is lost")
+            self._unwritten.pop(event.id, None)
             self.count_lost()
             return "lost"
+        self._spooled.append(event.id)
         metrics.CAPTURE_SPOOLED.inc()
         return "spool"

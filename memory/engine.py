@@ -148,8 +148,8 @@ class Engine:
     ) -> Opened:
         """Find the session, exchange and generation of a request. One look-up in the log, nothing written.
 
-        `secret` is the tenant's (`log.secret`); `marked_retry` says that the client calls this a retry.
-        Raises LogUnavailable.
+        What still waits for the log is found too. `secret` is the tenant's (`log.secret`); `marked_retry`
+        says that the client calls this a retry. Raises LogUnavailable.
         """
         state = await self.log.open_call(
             scope,
@@ -157,6 +157,7 @@ class Engine:
             retry_key=retry_key,
             response_id=response_id,
             now=self.clock.now(),
+            unwritten=self.capture_path.unwritten(),
         )
         hit = state.hit
         retry = _applies(state.retry, known=bool(scope.session or hit), marked=marked_retry)
@@ -196,20 +197,29 @@ class Engine:
         model: str = "",
         deadline: float | None = None,
         view: ShortTermView | None = None,
+        search: asyncio.Task[SearchResult] | None = None,
     ) -> Recall:
         """Find what helps with `query` and render it within `budget` tokens. Never raises for a broken store.
 
         A plain question is asked now, with `history`: the texts that the prompt already holds, oldest first,
         none of which is recalled again; a `Query` says that itself. A store that is late or down is named in
-        `reasons` and the rest is used. `deadline` in seconds. Raises LogUnavailable unless `generation` is
-        given.
+        `reasons` and the rest is used. `deadline` in seconds; `search` is one of `look_up` for this query.
+        Raises LogUnavailable unless `generation` is given.
         """
         started = time.perf_counter()
         if isinstance(query, str):
             query = self._query(query, history)
         generation = generation or await self.log.generation(scope.tenant, scope.user)
         missing: list[str] = []
-        seen, found = await self._seek(scope, query, view, deadline or self.policy.deadline_seconds, missing)
+        limit = deadline or self.policy.deadline_seconds
+        search = search or self.look_up(scope, query, deadline=limit)
+        seen = view or await self._guard(
+            "short_term", self.short_term.latest(scope, limit=LATEST_PAGES), ShortTermView(), limit, missing
+        )
+        found = await search
+        missing.extend(found.missing)
+        if seen.lagging:
+            missing.append("lag")
         block, scored = recall_block(
             query,
             found,
@@ -236,6 +246,20 @@ class Engine:
         )
         self._account(recall)
         return recall
+
+    def look_up(
+        self, scope: Scope, query: Query, *, deadline: float | None = None
+    ) -> asyncio.Task[SearchResult]:
+        """Begin the search of a recall while other things are found out. Hand it to `recall`, or cancel it.
+
+        Never raises for a broken store. `deadline` in seconds; None: the policy's.
+        """
+        limit = deadline or self.policy.deadline_seconds
+        request = search_request(query, owners=(scope.owner,), deadline=limit, policy=self.policy)
+        nothing = SearchResult(missing=("long_term",))
+        return asyncio.create_task(
+            self._guard("long_term", self.long_term.search(request), nothing, limit)
+        )
 
     def trace(self, tenant: str, user: str, trace: str) -> Trace:
         """The explanation of an earlier recall. Raises NotFound for another scope's or an expired one."""
@@ -521,21 +545,6 @@ class Engine:
             present=tuple(history),
         )
 
-    async def _seek(
-        self, scope: Scope, query: Query, view: ShortTermView | None, limit: float, missing: list[str]
-    ) -> tuple[ShortTermView, SearchResult]:
-        """Both memories at once; what is missing is added to `missing`."""
-        request = search_request(query, owners=(scope.owner,), deadline=limit, policy=self.policy)
-        latest = self._given(view) if view else self.short_term.latest(scope, limit=LATEST_PAGES)
-        seen, found = await asyncio.gather(
-            self._guard("short_term", latest, ShortTermView(), limit, missing),
-            self._guard("long_term", self.long_term.search(request), SearchResult(), limit, missing),
-        )
-        missing.extend(found.missing)
-        if seen.lagging:
-            missing.append("lag")
-        return seen, found
-
     async def _refill(self, scope: Scope) -> None:
         """Give short-term memory back what the log knows; the vectors are in long-term memory."""
         try:
@@ -569,10 +578,6 @@ class Engine:
             parent=parent,
             payload=payload,
         )
-
-    @staticmethod
-    async def _given(value: T) -> T:
-        return value
 
     async def _guard(
         self,

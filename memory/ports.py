@@ -103,11 +103,19 @@ class EventLog(Protocol):
         ...
 
     async def open_call(
-        self, scope: Scope, *, tails: Tails, retry_key: str, response_id: str, now: datetime
+        self,
+        scope: Scope,
+        *,
+        tails: Tails,
+        retry_key: str,
+        response_id: str,
+        now: datetime,
+        unwritten: Sequence[Event] = (),
     ) -> CallState:
         """Generation, session and retry of a request: by `response_id`, else by the tail (last pair; two
         pairs where that is ambiguous; user texts), within seven days. Ambiguous means the newest session of
         the last 30 minutes, else none. `scope.session`, if set, restricts the look-up to that session.
+        `unwritten`: captured steps, of any user, that are on their way into the log and found like its own.
         """
         ...
 
@@ -126,7 +134,10 @@ class EventLog(Protocol):
     async def memories(
         self, tenant: str, user: str, *, where: MemoryFilter, after: tuple[datetime, str] | None, limit: int
     ) -> list[Memory]:
-        """Live memories, newest first, after the keyset position (created_at, id)."""
+        """Live memories, newest first, after the keyset position (created_at, id).
+
+        What has the same moment, in this list and in the next two, comes in the order of the log.
+        """
         ...
 
     async def count_memories(self, tenant: str, user: str, *, where: MemoryFilter) -> int:

@@ -7,10 +7,13 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+import msgspec
+
 from hearth.memory.events.codec import micros, moment
+from hearth.memory.events.kinds import Event, StepCaptured
 from hearth.memory.events.rows import user_row
 from hearth.memory.ports import CallState
-from hearth.memory.types import SEVEN_DAYS, Outcome, RetryHit, Scope, SessionHit, Tails
+from hearth.memory.types import SEVEN_DAYS, Outcome, RetryHit, Scope, SessionHit, Step, Tails
 
 RETRY_WINDOW = timedelta(minutes=10)
 AMBIGUITY_WINDOW = timedelta(minutes=30)
@@ -30,6 +33,8 @@ class _Step(NamedTuple):
     last_two_pairs: str
     user_texts: str
     chain: str
+    retry_key: str
+    response_id: str
 
 
 _Find = Callable[[str, str, datetime], list[_Step]]
@@ -37,14 +42,18 @@ _Find = Callable[[str, str, datetime], list[_Step]]
 
 
 def open_call(
-    db: sqlite3.Connection, scope: Scope, *, tails: Tails, retry_key: str, response_id: str, now: datetime
+    db: sqlite3.Connection,
+    scope: Scope,
+    *,
+    tails: Tails,
+    retry_key: str,
+    response_id: str,
+    now: datetime,
+    unwritten: Sequence[Event],
 ) -> CallState:
     """Generation, session and retry of a request; see `EventLog.open_call`."""
-    row = user_row(db, scope.tenant, scope.user)
-    if row is None:
-        return CallState(generation=1)
-    user, generation = row
-    find = _finder(db, user, scope)
+    user, generation = user_row(db, scope.tenant, scope.user) or (None, 1)
+    find = _finder(db, user, scope, _steps_of(unwritten, scope, generation))
     retries = find("retry_key", retry_key, now - RETRY_WINDOW)
     answered = find("response_id", response_id, now - SEVEN_DAYS)
     step = answered[0] if answered else _by_tails(find, tails, now)
@@ -59,7 +68,32 @@ def _retry(step: _Step) -> RetryHit:
     return RetryHit(session=step.session, exchange=step.exchange, outcome=step.outcome, at=moment(step.at))
 
 
-def _finder(db: sqlite3.Connection, user: int, scope: Scope) -> _Find:
+def _steps_of(unwritten: Sequence[Event], scope: Scope, generation: int) -> list[_Step]:
+    """Those of the scope alone, in its generation, newest first."""
+    return [
+        _step_of(event, event.payload.step)
+        for event in reversed(unwritten)
+        if isinstance(event.payload, StepCaptured)
+        and (event.tenant, event.user, event.generation) == (scope.tenant, scope.user, generation)
+        and event.payload.step.isolated == scope.isolated
+        and (not scope.isolated or event.agent == scope.agent)
+        and scope.session in ("", event.session)
+    ]
+
+
+def _step_of(event: Event, step: Step) -> _Step:
+    return _Step(
+        session=event.session,
+        exchange=step.exchange,
+        at=micros(step.finished_at),
+        outcome=step.outcome,
+        retry_key=step.retry_key,
+        response_id=step.response_id,
+        **msgspec.structs.asdict(step.tails),
+    )
+
+
+def _finder(db: sqlite3.Connection, user: int | None, scope: Scope, unwritten: Sequence[_Step]) -> _Find:
     """Steps of the scope alone: its session where it has one, its agent where that is isolated."""
     within: dict[str, str | bool] = {"isolated": scope.isolated}
     within |= {"agent": scope.agent} if scope.isolated else {}
@@ -74,7 +108,9 @@ def _finder(db: sqlite3.Connection, user: int, scope: Scope) -> _Find:
             f" WHERE user = ? AND {column} = ? AND {column} <> '' AND at >= ?{conditions}"
             f" ORDER BY at DESC, seq DESC LIMIT {_MOST}"
         )
-        return [_Step(*row) for row in db.execute(sql, (user, key, micros(since), *within.values()))]
+        rows = db.execute(sql, (user, key, micros(since), *within.values()))
+        found = [step for step in unwritten if getattr(step, column) == key and step.at >= micros(since)]
+        return sorted([*found, *map(_Step._make, rows)], key=lambda step: step.at, reverse=True)
 
     return find
 

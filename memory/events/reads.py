@@ -86,9 +86,9 @@ def memories(
     """A page of live memories, newest first."""
     condition, values = _condition(tenant, user, where, now)
     if after is not None:
-        condition += " AND (m.created, m.id) < (?, ?)"
-        values += [micros(after[0]), after[1]]
-    order = "ORDER BY m.created DESC, m.id DESC LIMIT ?"
+        end, at = _end_of_page("memories", "subject", tenant, user, after)
+        condition, values = f"{condition} AND (m.created, m.first) < {end}", [*values, *at]
+    order = "ORDER BY m.created DESC, m.first DESC LIMIT ?"
     return _memories(db, f"WHERE {condition} {order}", (*values, max(limit, 0)))
 
 
@@ -208,12 +208,12 @@ def exchanges(
     if session is not None:
         sql += " AND x.session = ?"
         values += [session]
-    position: list[Any] = []
+    at: list[Any] = []
     if after is not None:
-        sql += " AND (x.started, x.id) < (?, ?)"
-        position = [micros(after[0]), after[1]]
-    sql += " ORDER BY x.started DESC, x.id DESC LIMIT ?"
-    return _exchanges(db, tenant, user, sql, (*values, *position, max(limit, 0)))
+        end, at = _end_of_page("exchanges", "subject", tenant, user, after)
+        sql += f" AND (x.started, x.first) < {end}"
+    sql += " ORDER BY x.started DESC, x.first DESC LIMIT ?"
+    return _exchanges(db, tenant, user, sql, (*values, *at, max(limit, 0)))
 
 
 def _exchanges(
@@ -318,7 +318,7 @@ def _siblings(db: sqlite3.Connection, user: int, exchange_id: str) -> list[str]:
         return []
     others = "user = ? AND parent = ? AND session = ? AND id <> ?"
     # left to itself SQLite would walk all of the user's exchanges to spare this sort of a few
-    sql = f"SELECT id FROM exchanges INDEXED BY exchanges_by_parent WHERE {others} ORDER BY started, id"
+    sql = f"SELECT id FROM exchanges INDEXED BY exchanges_by_parent WHERE {others} ORDER BY started, first"
     return [row[0] for row in db.execute(sql, (user, *place, exchange_id))]
 
 
@@ -361,9 +361,9 @@ def sessions(
     sql = f"SELECT id, agent, isolated, exchanges, started, last FROM sessions WHERE user = {_USER}"
     values: list[Any] = [tenant, user]
     if after is not None:
-        sql += " AND (last, id) < (?, ?)"
-        values += [micros(after[0]), after[1]]
-    found = db.execute(f"{sql} ORDER BY last DESC, id DESC LIMIT ?", (*values, max(limit, 0)))
+        end, at = _end_of_page("sessions", "session", tenant, user, after)
+        sql, values = f"{sql} AND (last, first) < {end}", [*values, *at]
+    found = db.execute(f"{sql} ORDER BY last DESC, first DESC LIMIT ?", (*values, max(limit, 0)))
     return [_session_of(row, tenant, user) for row in found]
 
 
@@ -381,6 +381,19 @@ def users(db: sqlite3.Connection, tenant: str, *, after: str, limit: int) -> lis
     """Users with any event since they were last erased, by name."""
     sql = "SELECT name FROM users WHERE tenant = ? AND name > ? AND seen = 1 ORDER BY name LIMIT ?"
     return [row[0] for row in db.execute(sql, (tenant, after, max(limit, 0)))]
+
+
+def _end_of_page(
+    view: str, column: str, tenant: str, user: str, after: tuple[datetime, str]
+) -> tuple[str, list[Any]]:
+    """Moment and place in the log of the record that a page ended with, as SQL and its values.
+
+    The place is found where the record was forgotten meanwhile too: by the first event that names it in
+    `column`, since envelopes stay.
+    """
+    first = f"SELECT first FROM {view} WHERE user = {_USER} AND id = ?"
+    told = f"SELECT min(seq) FROM events WHERE user = {_USER} AND {column} = ?"
+    return f"(?, coalesce(({first}), ({told})))", [micros(after[0]), *(tenant, user, after[1]) * 2]
 
 
 def _marks(values: Sequence[object]) -> str:

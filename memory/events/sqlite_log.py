@@ -148,11 +148,18 @@ class SqliteLog:
         return await self._read(query)
 
     async def open_call(
-        self, scope: Scope, *, tails: Tails, retry_key: str, response_id: str, now: datetime
+        self,
+        scope: Scope,
+        *,
+        tails: Tails,
+        retry_key: str,
+        response_id: str,
+        now: datetime,
+        unwritten: Sequence[Event] = (),
     ) -> CallState:
         """See `EventLog.open_call`. Read on the caller's thread: a few indexed rows, no lock to wait for."""
         query = partial(lookup.open_call, tails=tails, retry_key=retry_key, response_id=response_id, now=now)
-        return self._read_near(lambda db: query(db, scope))
+        return self._read_near(lambda db: query(db, scope, unwritten=unwritten))
 
     async def secret(self, tenant: str) -> bytes:
         """See `EventLog.secret`."""

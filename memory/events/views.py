@@ -102,7 +102,8 @@ def rebuild(db: sqlite3.Connection, events: Callable[[int, int], Sequence[tuple[
 def _fold_tombstones(db: sqlite3.Connection) -> None:
     """Keep the place of each forgotten exchange in its session's tree."""
     db.execute(
-        "INSERT OR IGNORE INTO exchanges SELECT user, subject, session, parent, 'forgotten', occurred, 0, 0"
+        "INSERT OR IGNORE INTO exchanges"
+        " SELECT user, subject, session, parent, 'forgotten', occurred, 0, 0, seq"
         " FROM events e WHERE kind = 'step.captured' AND subject <> ''"
         " AND NOT EXISTS (SELECT 1 FROM payloads p WHERE p.seq = e.seq) ORDER BY seq"
     )
@@ -162,8 +163,8 @@ def _fold_exchange(db: sqlite3.Connection, user: int, event: Event, step: Step, 
     state = "failed" if _dead(step) else "open"
     started = micros(event.occurred_at)
     if row is None:
-        values = (user, step.exchange, event.session, parent, state, started, at, event.seq)
-        db.execute("INSERT INTO exchanges VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
+        values = (user, step.exchange, event.session, parent, state, started, at, event.seq, event.seq)
+        db.execute("INSERT INTO exchanges VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
         return True
     db.execute(
         "UPDATE exchanges SET parent = coalesce(parent, ?),"
@@ -177,10 +178,10 @@ def _fold_exchange(db: sqlite3.Connection, user: int, event: Event, step: Step, 
 
 def _fold_session(db: sqlite3.Connection, user: int, event: Event, step: Step, at: int, *, new: bool) -> None:
     db.execute(
-        "INSERT INTO sessions VALUES (?, ?, ?, ?, 1, ?, ?) ON CONFLICT (user, id) DO UPDATE SET"
+        "INSERT INTO sessions VALUES (?, ?, ?, ?, 1, ?, ?, ?) ON CONFLICT (user, id) DO UPDATE SET"
         " exchanges = exchanges + ?,"
         " started = min(started, excluded.started), last = max(last, excluded.last)",
-        (user, event.session, event.agent, step.isolated, micros(event.occurred_at), at, new),
+        (user, event.session, event.agent, step.isolated, micros(event.occurred_at), at, event.seq, new),
     )
 
 
@@ -241,7 +242,8 @@ def _fold_memory(
     times = (micros(m.created_at), micros(m.occurred_at), _optional(m.expires_at), _optional(m.valid_to))
     matched = (fold_text(m.text), _json(m.tags), _json(m.metadata))
     db.execute(
-        "INSERT OR REPLACE INTO memories VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO memories VALUES (?1, ?2, ?3, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+        " coalesce((SELECT first FROM memories WHERE user = ?1 AND id = ?2), ?3))",
         (user, m.id, event.seq, m.type, *place, *times, m.successor, *matched),
     )
 

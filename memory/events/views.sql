@@ -1,4 +1,5 @@
--- Everything here is folded from events and can be dropped and folded again.
+-- Everything here is folded from events and can be dropped and folded again. `first` is where the log first
+-- tells of a row: the order of what has the same moment.
 CREATE TABLE forgotten (user INTEGER, id TEXT, at INTEGER NOT NULL, PRIMARY KEY (user, id)) WITHOUT ROWID;
 CREATE TABLE step_keys (
     seq INTEGER PRIMARY KEY,
@@ -29,9 +30,10 @@ CREATE TABLE exchanges (
     started INTEGER NOT NULL,
     finished INTEGER NOT NULL,
     last_step INTEGER NOT NULL,
+    first INTEGER NOT NULL,
     PRIMARY KEY (user, id)
 ) WITHOUT ROWID;
-CREATE INDEX exchanges_by_time ON exchanges (user, started, id);
+CREATE INDEX exchanges_by_time ON exchanges (user, started, first);
 CREATE INDEX exchanges_by_parent ON exchanges (user, parent) WHERE parent IS NOT NULL;
 CREATE INDEX exchanges_open ON exchanges (finished) WHERE state = 'open';
 CREATE TABLE sessions (
@@ -42,6 +44,7 @@ CREATE TABLE sessions (
     exchanges INTEGER NOT NULL,
     started INTEGER NOT NULL,
     last INTEGER NOT NULL,
+    first INTEGER NOT NULL,
     PRIMARY KEY (user, id)
 ) WITHOUT ROWID;
 CREATE TABLE pages (
@@ -69,6 +72,7 @@ CREATE TABLE memories (
     folded TEXT NOT NULL,
     tags TEXT NOT NULL,
     metadata TEXT NOT NULL,
+    first INTEGER NOT NULL,
     PRIMARY KEY (user, id)
 ) WITHOUT ROWID;
-CREATE INDEX memories_by_time ON memories (user, created, id);
+CREATE INDEX memories_by_time ON memories (user, created, first);

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import openai
 import pytest
 
 from hearth.testing.provider import ScriptedProvider
-from tests.acceptance.conftest import ALICE, APP, BOB, GatewayProcess, document, start, stop
+from tests.acceptance.conftest import ALICE, APP, BOB, GatewayProcess, document, start, stop, wait_until
 from tests.acceptance.talk import BLOCK, Answer, RouteName, ask, exchanges, sent_text, sessions
 
 MAIN: tuple[RouteName, ...] = ("chat", "messages", "responses")
@@ -67,6 +69,20 @@ def test_case_05_a_growing_conversation_keeps_its_session(chat: Chat, route: Rou
     found = [chat.say(f"This is sentence number {number}.").session for number in range(4)]
     assert len(set(found)) == 1
     assert len(sessions(chat.gateway, chat.user)) == 1
+
+
+@pytest.mark.parametrize("route", MAIN)
+def test_a_conversation_keeps_its_session_while_the_log_takes_nothing(chat: Chat, route: RouteName) -> None:
+    """Turns that wait in the spool are known: the next ones go on with them, and each is stored once."""
+    chat.route = route
+    first = chat.say("I keep bees in Bern.").session
+    with closing(sqlite3.connect(chat.gateway.home / "log.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        found = [chat.say(text).session for text in ("How many hives do I need?", "And which honey?")]
+        other.execute("ROLLBACK")
+    assert found == [first, first]
+    wait_until(lambda: len(kept(chat.gateway, chat.user)) == 3)
+    assert [session["exchanges"] for session in sessions(chat.gateway, chat.user)] == [3]
 
 
 def test_a_conversation_that_changes_its_provider_keeps_its_session(chat: Chat) -> None:

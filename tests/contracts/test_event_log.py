@@ -10,7 +10,14 @@ import msgspec
 import pytest
 
 from hearth.memory.errors import BadInput, StaleGeneration
-from hearth.memory.events.kinds import ExchangeEnriched, MemoryAdded, MemoryChanged, PageMoved, StepCaptured
+from hearth.memory.events.kinds import (
+    Event,
+    ExchangeEnriched,
+    MemoryAdded,
+    MemoryChanged,
+    PageMoved,
+    StepCaptured,
+)
 from hearth.memory.ports import EventLog, MemoryFilter
 from hearth.memory.types import Page, PlacedBlock, Scope, Tails, ToolUse, Usage
 from tests.events import START, ManualClock, erase, event, forget_memory, forget_page, memory, page, step
@@ -251,6 +258,48 @@ async def test_a_response_id_comes_before_the_tail(log: EventLog) -> None:
         assert expected == state.hit.exchange
 
 
+async def test_a_step_on_its_way_into_the_log_is_found_like_one_it_has(log: EventLog) -> None:
+    """By tail, response id and retry key, of a user that the log never saw too; the newest comes first."""
+    keys: dict[str, Any] = {"tails": Tails(last_pair="p"), "retry_key": "k"}
+    waiting = [
+        step("x", outcome="partial", response_id="resp_1", **keys),
+        step("y", session="s2", finished_at=START + timedelta(seconds=2), **keys),
+    ]
+    for response_id, expected in (("resp_1", "x"), ("", "y")):
+        state = await log.open_call(ALICE, **keys, response_id=response_id, now=START, unwritten=waiting)
+        assert state.hit is not None
+        assert state.retry is not None
+        assert (state.hit.exchange, state.retry.exchange, state.generation) == (expected, "y", 1)
+    await log.append(waiting[1:])
+    later = START + timedelta(minutes=11)
+    state = await log.open_call(ALICE, **keys, response_id="", now=later, unwritten=waiting)
+    assert (state.hit and state.hit.session, state.retry) == ("s2", None)
+
+
+async def test_steps_on_their_way_never_reach_outside_their_scope(log: EventLog) -> None:
+    """Nor is one found whose user was erased meanwhile."""
+    tails = Tails(last_pair="p")
+    shared = step("x", tails=tails)
+    isolated = step("y", agent="nurse", isolated=True, tails=tails)
+
+    async def found(*waiting: Event, **fields: Any) -> str | None:
+        scope = msgspec.structs.replace(ALICE, **fields)
+        state = await log.open_call(
+            scope, tails=tails, retry_key="", response_id="", now=START, unwritten=waiting
+        )
+        return state.hit and state.hit.exchange
+
+    assert [await found(shared, session=session) for session in ("", "s1", "s9")] == ["x", "x", None]
+    assert await found(shared, agent="nurse") == "x"
+    for other in ({"user": "bob"}, {"tenant": "umbrella"}, {"agent": "nurse", "isolated": True}):
+        assert await found(shared, **other) is None
+    assert await found(isolated, agent="nurse", isolated=True) == "y"
+    for other in ({"agent": "cook", "isolated": True}, {"agent": "nurse"}):
+        assert await found(isolated, **other) is None
+    await log.append([erase(2)])
+    assert await found(shared) is None
+
+
 async def test_a_retry_is_the_same_request_within_ten_minutes(log: EventLog) -> None:
     """The newest capture of the same canonical request is named, with its outcome, while it is fresh."""
     await log.append([step("x", outcome="failed", retry_key="k")])
@@ -418,6 +467,40 @@ async def test_exchanges_and_sessions_are_walked_newest_first(log: EventLog) -> 
     older = await log.sessions("acme", "alice", after=(newest[0].last_at, newest[0].id), limit=9)
     assert [(s.id, s.exchanges) for s in newest + older] == [("s0", 3), ("s1", 3)]
     assert START - timedelta(minutes=5) == older[0].started_at
+
+
+ORDER = ["c", "a", "d", "b"]
+"""Ids in the order in which they came, all in the same moment."""
+
+
+@pytest.mark.parametrize("forgotten", [False, True])
+async def test_what_has_the_same_moment_comes_in_the_order_of_the_log(
+    log: EventLog, *, forgotten: bool
+) -> None:
+    """Exchanges, sessions and memories, newest first, also where what a page ended with is forgotten."""
+    steps = [step(name, session=f"in {name}") for name in ORDER]
+    added = [memory(name, id=f"m{name}") for name in ORDER]
+    await log.append([*steps, *added])
+    again = MemoryChanged(memory=added[0].payload.memory, changed=("text",))  # type: ignore[union-attr]
+    await log.append([event(again), step(ORDER[0], session=f"in {ORDER[0]}")])
+    walked: dict[str, list[str]] = {"exchanges": [], "sessions": [], "memories": []}
+    ends: dict[str, Any] = dict.fromkeys(walked)
+    for _ in ORDER:
+        (exchange,) = await log.exchanges("acme", "alice", session=None, after=ends["exchanges"], limit=1)
+        (session,) = await log.sessions("acme", "alice", after=ends["sessions"], limit=1)
+        (found,) = await log.memories("acme", "alice", where=EVERYTHING, after=ends["memories"], limit=1)
+        ends = {
+            "exchanges": (exchange.started_at, exchange.id),
+            "sessions": (session.last_at, session.id),
+            "memories": (found.created_at, found.id),
+        }
+        for of, (_, id) in ends.items():
+            walked[of].append(id)
+        if forgotten:
+            await log.append([forget_page(exchange.id), forget_memory(found.id)])
+    assert walked["exchanges"] == ORDER[::-1]
+    assert walked["sessions"] == [f"in {name}" for name in ORDER[::-1]]
+    assert walked["memories"] == [f"m{name}" for name in ORDER[::-1]]
 
 
 async def test_users_are_walked_by_name(log: EventLog) -> None:

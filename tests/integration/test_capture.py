@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -47,14 +47,14 @@ def _spool(tmp_path: Path) -> Iterator[Spool]:
     spool.close()
 
 
-def capture_over(log: TroubledLog, spool: Spool) -> Capture:
+def capture_over(log: TroubledLog, spool: Spool, *, appended: Callable[[], None] = lambda: None) -> Capture:
     """A capture that waits 50 ms for the log."""
     return Capture(
         log=log,  # type: ignore[arg-type]
         spool=spool,
         short_term=InMemoryShortTerm(),
         ack_seconds=0.05,
-        appended=lambda: None,
+        appended=appended,
     )
 
 
@@ -96,6 +96,32 @@ async def test_a_broken_log_sends_the_capture_to_the_spool_at_once(
     receipt = await capture.write(step(), page=None, vector=None, block=None)
     assert receipt.place == "spool"
     assert spool.pending() == 1
+
+
+async def test_steps_are_known_as_unwritten_until_the_log_has_them(
+    troubled: TroubledLog, spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What waits for a slow log, or in the spool for a broken one, is named in its order, and no longer."""
+    monkeypatch.setattr("hearth.memory.capture.SPOOL_SECONDS", 0.01)
+    emptied = asyncio.Event()
+    capture = capture_over(troubled, spool, appended=emptied.set)
+    sent = [step("slow"), step("broken"), step("written")]
+    troubled.open.clear()
+    await capture.write(sent[0], page=None, vector=None, block=None)
+    assert capture.unwritten() == (sent[0],)
+    troubled.broken = True
+    troubled.open.set()
+    await capture.write(sent[1], page=None, vector=None, block=None)
+    assert capture.unwritten() == tuple(sent[:2])
+    troubled.broken = False
+    await capture.write(sent[2], page=None, vector=None, block=None)
+    assert capture.unwritten() == tuple(sent[:2])
+    emptied.clear()
+    emptying = asyncio.create_task(capture.empty_spool())
+    await asyncio.wait_for(emptied.wait(), 20)
+    emptying.cancel()
+    assert capture.unwritten() == ()
+    assert sorted(await captured(troubled.log)) == sorted(event.id for event in sent)
 
 
 async def test_what_neither_log_nor_spool_takes_is_counted_as_lost(
