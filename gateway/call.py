@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from hearth.gateway.chains import ChainLink
 from hearth.gateway.wire.types import Route, WireRequest
 from hearth.memory.dialogue import Dialogue
 from hearth.memory.engine import Opened
-from hearth.memory.types import PageKind, PlacedBlock, Recall, Tails
+from hearth.memory.types import PageKind, PlacedBlock, Recall, SearchResult, Tails
 
 HeaderPairs = Sequence[tuple[str, str]]
 
@@ -36,6 +37,8 @@ class Call:
 
     request: WireRequest | None = None
     opened: Opened | None = None
+    search: asyncio.Task[SearchResult] | None = None
+    """The look-up that the recall will want, begun before its surroundings are known."""
     recall: Recall | None = None
     block: PlacedBlock | None = None
     placed: bool = False

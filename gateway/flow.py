@@ -81,6 +81,9 @@ class Flow:
             return body
         finally:
             call.milliseconds = (time.perf_counter() - started) * 1000
+            if call.search is not None:
+                call.search.cancel()
+                call.search = None
 
     async def after(self, call: Call, reply: WireReply) -> None:
         """Write the exchange down; when this returns it is durable or counted as lost. Never raises."""
@@ -102,6 +105,7 @@ class Flow:
         if not dialogue.user_text and not request.previous_response_id:
             call.off("nothing to remember")
             return body
+        self._look_up(call, identity, dialogue)
         secret = await self.engine.log.secret(identity.scope.tenant)
         key = retry_key(
             identity.scope.owner,
@@ -130,6 +134,14 @@ class Flow:
             call.reason = "daily tokens spent"
             return body
         return await self._recalled(call, request, identity, dialogue, opened, secret, body, window)
+
+    def _look_up(self, call: Call, identity: Identity, dialogue: Dialogue) -> None:
+        """Begin the search where there will be a recall, as far as the request alone tells."""
+        new = bool(dialogue.user_text) and dialogue.first_step and not dialogue.carry_over
+        wanted = identity.policy.recall and self.daily.left(identity, call.started_at)
+        if new and wanted and not call.without_block:
+            query = Query(text=dialogue.user_text, before=dialogue.before, at=call.started_at)
+            call.search = self.engine.look_up(identity.scope, query)
 
     async def _recalled(
         self,
@@ -197,6 +209,7 @@ class Flow:
             budget=budget,
             model=request.model,
             view=view,
+            search=call.search,
         )
         call.recall = recall
         call.status, call.reason = recall.status, ", ".join(recall.reasons)

@@ -213,8 +213,16 @@ class Engine:
         missing: list[str] = []
         limit = deadline or self.policy.deadline_seconds
         search = search or self.look_up(scope, query, deadline=limit)
-        seen = view or await self._guard(
-            "short_term", self.short_term.latest(scope, limit=LATEST_PAGES), ShortTermView(), limit, missing
+        seen = (
+            view
+            if view is not None
+            else await self._guard(
+                "short_term",
+                self.short_term.latest(scope, limit=LATEST_PAGES),
+                ShortTermView(),
+                limit,
+                missing,
+            )
         )
         found = await search
         missing.extend(found.missing)
@@ -255,11 +263,7 @@ class Engine:
         Never raises for a broken store. `deadline` in seconds; None: the policy's.
         """
         limit = deadline or self.policy.deadline_seconds
-        request = search_request(query, owners=(scope.owner,), deadline=limit, policy=self.policy)
-        nothing = SearchResult(missing=("long_term",))
-        return asyncio.create_task(
-            self._guard("long_term", self.long_term.search(request), nothing, limit)
-        )
+        return asyncio.create_task(self._search_long_term(scope, query, limit))
 
     def trace(self, tenant: str, user: str, trace: str) -> Trace:
         """The explanation of an earlier recall. Raises NotFound for another scope's or an expired one."""
@@ -544,6 +548,11 @@ class Engine:
             at=self.clock.now(),
             present=tuple(history),
         )
+
+    async def _search_long_term(self, scope: Scope, query: Query, limit: float) -> SearchResult:
+        request = search_request(query, owners=(scope.owner,), deadline=limit, policy=self.policy)
+        nothing = SearchResult(missing=("long_term",))
+        return await self._guard("long_term", self.long_term.search(request), nothing, limit)
 
     async def _refill(self, scope: Scope) -> None:
         """Give short-term memory back what the log knows; the vectors are in long-term memory."""
