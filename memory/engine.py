@@ -37,6 +37,7 @@ from hearth.memory.events.kinds import (
 )
 from hearth.memory.extract.clean import assistant_text, well_formed
 from hearth.memory.extract.secrets import mask_secrets
+from hearth.memory.filters import is_live
 from hearth.memory.imports import imported_steps
 from hearth.memory.ports import (
     Clock,
@@ -213,21 +214,9 @@ class Engine:
         missing: list[str] = []
         limit = deadline or self.policy.deadline_seconds
         search = search or self.look_up(scope, query, deadline=limit)
-        seen = (
-            view
-            if view is not None
-            else await self._guard(
-                "short_term",
-                self.short_term.latest(scope, limit=LATEST_PAGES),
-                ShortTermView(),
-                limit,
-                missing,
-            )
-        )
+        seen = await self._seen(scope, view, limit, missing)
         found = await search
         missing.extend(found.missing)
-        if seen.lagging:
-            missing.append("lag")
         block, scored = recall_block(
             query,
             found,
@@ -437,12 +426,15 @@ class Engine:
         if not text.strip():
             raise BadInput("query", text, "text that is not empty")
         where = where or MemoryFilter()
-        request = SearchRequest(owners=(scope.owner,), text=text, kinds=where.types, deadline=2.0)
+        request = SearchRequest(owners=(scope.owner,), text=text, where=where, deadline=2.0)
         found = await self.long_term.search(request)
         generation = await self.log.generation(scope.tenant, scope.user)
         now = self.clock.now()
         live = [
-            c for c in found.candidates if c.record.generation == generation and matches(c.record, where, now)
+            candidate
+            for candidate in found.candidates
+            if candidate.record.generation == generation
+            and is_live(candidate.record, now, include_superseded=where.include_superseded)
         ]
         return sorted(live, key=_search_rank, reverse=True)[:limit]
 
@@ -549,6 +541,17 @@ class Engine:
             present=tuple(history),
         )
 
+    async def _seen(
+        self, scope: Scope, view: ShortTermView | None, limit: float, missing: list[str]
+    ) -> ShortTermView:
+        """Short-term memory, read unless it is given; what is missing is added to `missing`."""
+        if view is None:
+            latest = self.short_term.latest(scope, limit=LATEST_PAGES)
+            view = await self._guard("short_term", latest, ShortTermView(), limit, missing)
+        if view.lagging:
+            missing.append("lag")
+        return view
+
     async def _search_long_term(self, scope: Scope, query: Query, limit: float) -> SearchResult:
         request = search_request(query, owners=(scope.owner,), deadline=limit, policy=self.policy)
         nothing = SearchResult(missing=("long_term",))
@@ -629,31 +632,6 @@ class Engine:
         self.traces.add(trace_of(recall))
 
 
-def matches(record: Page | Memory, where: MemoryFilter, now: datetime) -> bool:
-    """True if a live record meets every condition of `where`; a page has neither tags nor metadata."""
-    if isinstance(record, Page):
-        kind, text, live = "page", f"{record.user_text}\n{record.reply_text}", record.state == "active"
-        live = live and record.kind == "dialogue"
-        tags: tuple[str, ...] = ()
-        metadata: Metadata = {}
-    else:
-        kind, text, tags, metadata = record.type, record.text, record.tags, record.metadata
-        live = (record.expires_at is None or record.expires_at > now) and (
-            where.include_superseded or record.valid_to is None
-        )
-    return (
-        live
-        and (not where.types or kind in where.types)
-        and all(tag in tags for tag in where.tags)
-        and all(key in metadata and metadata[key] == value for key, value in where.metadata.items())
-        and (where.since is None or record.occurred_at >= where.since)
-        and (where.until is None or record.occurred_at < where.until)
-        and all(word in text.casefold() for word in where.words.casefold().split())
-        and (where.agent is None or record.scope.agent == where.agent)
-        and (where.session is None or record.scope.session == where.session)
-    )
-
-
 def _search_rank(candidate: Candidate) -> float:
     return (candidate.text_score or 0.0) + candidate.coverage
 
@@ -700,4 +678,4 @@ def _check_importance(importance: float) -> None:
         raise BadInput("importance", importance, "a number from 0 to 1")
 
 
-__all__ = ["Engine", "Forgotten", "Opened", "matches"]
+__all__ = ["Engine", "Forgotten", "Opened"]

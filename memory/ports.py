@@ -181,6 +181,7 @@ class MemoryFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which memories a list or search means; all conditions hold together."""
 
     types: tuple[str, ...] = ()
+    """`page` or memory types; empty means all."""
     tags: tuple[str, ...] = ()
     """All of these."""
     metadata: Mapping[str, str | int | float | bool | None] = {}
@@ -324,8 +325,8 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Text whose terms are looked up; empty means `text`."""
     limit: int = 100
     """Candidates of each kind of score."""
-    kinds: tuple[str, ...] = ()
-    """`page` or memory types; empty means all."""
+    where: MemoryFilter = MemoryFilter()
+    """Conditions that every candidate meets; that it is live is for the caller to see."""
     deadline: float = 0.150
     """Seconds from now; the embedding gets 60 % of it, then the lexical query goes alone."""
 

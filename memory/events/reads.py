@@ -19,7 +19,7 @@ from hearth.memory.events.kinds import (
     PageClosed,
     StepCaptured,
 )
-from hearth.memory.events.views import fold_text
+from hearth.memory.filters import fold_text
 from hearth.memory.ports import ExchangeState, MemoryFilter
 from hearth.memory.types import Exchange, Memory, Page, Record, Scope, SessionInfo, Step, Usage
 

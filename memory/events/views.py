@@ -7,7 +7,6 @@ log again gives the same rows, for everything that was not redacted meanwhile.
 from __future__ import annotations
 
 import sqlite3
-import unicodedata
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -29,6 +28,7 @@ from hearth.memory.events.kinds import (
     StepCaptured,
     UserErased,
 )
+from hearth.memory.filters import fold_text
 from hearth.memory.types import SEVEN_DAYS, Step
 
 CLOCK_SKEW = timedelta(seconds=2)
@@ -37,11 +37,6 @@ CLOCK_SKEW = timedelta(seconds=2)
 _TAIL_LIFE = SEVEN_DAYS // timedelta(microseconds=1)
 _REBUILD_ROWS = 500
 _VIEWS = ("forgotten", "step_keys", "exchanges", "sessions", "pages", "injections", "memories")
-
-
-def fold_text(text: str) -> str:
-    """The form in which words are compared: compatibility-composed and case-folded."""
-    return unicodedata.normalize("NFKC", text.casefold())
 
 
 def subject_of(payload: Payload) -> str:

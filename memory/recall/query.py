@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from hearth.memory.ports import SearchRequest
+from hearth.memory.ports import MemoryFilter, SearchRequest
 from hearth.memory.recall import cues
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.types import Query
@@ -30,7 +30,7 @@ def search_request(
         lexical=lexical_text(query, policy),
         limit=policy.limit,
         deadline=deadline,
-        kinds=tuple(sorted(query.kinds)) if query.kinds else (),
+        where=MemoryFilter(types=tuple(sorted(query.kinds))) if query.kinds else MemoryFilter(),
     )
 
 

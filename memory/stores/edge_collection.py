@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 PART = "long-term memory"
 LOCK_SECONDS = 5.0
 """How long a process that is going away may still hold the lock."""
-_FORMAT = 1
+_FORMAT = 2
 CHECKPOINT_EVERY = 2_000
 """Writes between two flushes proper: about 20 MB of write-ahead log, 0.2 s to replay."""
 _SHARD, _FRESH, _STALE = "shard", "shard.fresh", "shard.stale"
@@ -126,13 +126,15 @@ class Collection:
         (self.folder / "holder").write_text(f"process {os.getpid()} on {socket.gethostname()}")
 
     def _describe(self, embedder: str, dimension: int) -> None:
+        """Say whose collection this is. One of another format is emptied, to be filled from the log anew."""
         path = self.folder / "collection.json"
         mine = {"format": _FORMAT, "embedder": embedder, "dimension": dimension}
-        if not path.exists():
-            path.write_text(json.dumps(mine))
-        found = json.loads(path.read_text())
-        if found != mine:
-            raise StoreUnavailable(PART, f"{path} says {found}, this program writes {mine}")
+        if path.exists() and (found := json.loads(path.read_text())) != mine:
+            _log.warning("%s says %s, this program writes %s; it is made anew", path, found, mine)
+            rmtree(self.folder / _SHARD, ignore_errors=True)
+            for file in self.folder.glob("terms.sqlite*"):
+                file.unlink()
+        path.write_text(json.dumps(mine))
 
     def _exchange(self) -> None:
         self.shard.close()

@@ -12,13 +12,16 @@ import msgspec
 import qdrant_edge as qdrant
 
 from hearth.memory.errors import BadInput, StoreUnavailable
-from hearth.memory.ports import Indexed, SearchRequest
+from hearth.memory.events.codec import micros
+from hearth.memory.filters import fold_text, kind_of, metadata_of, metadata_terms, tags_of
+from hearth.memory.ports import Indexed, MemoryFilter, SearchRequest
 from hearth.memory.stores.analyzer import Analyzer
 from hearth.memory.stores.edge_collection import PART, Collection
 from hearth.memory.stores.edge_hits import Hit
 from hearth.memory.stores.edge_prefusion import best
 from hearth.memory.stores.terms import QueryTerms, saturated
-from hearth.memory.types import Page, Record, Scope, Vector
+from hearth.memory.tiers.indexed import record_text
+from hearth.memory.types import Record, Scope, Vector
 
 Scores: TypeAlias = "dict[qdrant.PointId, float]"
 """Score by the point's id."""
@@ -27,11 +30,6 @@ _PRESENCE = 0x80000000
 """Added to a term's id: a second dimension of weight 1 for it, so that the engine itself sums coverage."""
 
 _encode = msgspec.json.Encoder().encode
-
-
-def kind_of(record: Record) -> str:
-    """`page`, or the memory's type."""
-    return "page" if isinstance(record, Page) else record.type
 
 
 def person_of(tenant: str, user: str) -> str:
@@ -74,22 +72,13 @@ class EdgeIndex:
         record = item.record
         owner, person = record.scope.owner, person_of(record.scope.tenant, record.scope.user)
         weights = saturated(self._analyzer.terms(item.text))
-        payload = {
-            "owner": owner,
-            "person": person,
-            "tenant": record.scope.tenant,
-            "user": record.scope.user,
-            "kind": kind_of(record),
-            "generation": record.generation,
-            "record": _stored(record),
-        }
         vectors: dict[str, qdrant.NamedVector] = {
             "text": text,
             "context": context,
             "lexical": _sparse(weights),
         }
         with _translated():
-            point = qdrant.Point(_point(owner, record.id), vectors, payload)
+            point = qdrant.Point(_point(owner, record.id), vectors, _payload(record))
             self.collection.shard.update(qdrant.UpdateOperation.upsert_points([point]))
             self._terms.add(owner, person, record.id, weights)
             self.collection.writes += 1
@@ -197,6 +186,26 @@ def _point(owner: str, record: str) -> int:
     return int.from_bytes(blake2b(f"{owner}\n{record}".encode(), digest_size=8).digest())
 
 
+def _payload(record: Record) -> dict[str, object]:
+    """The record itself, and of it what a search can be restricted by."""
+    scope = record.scope
+    return {
+        "owner": scope.owner,
+        "person": person_of(scope.tenant, scope.user),
+        "tenant": scope.tenant,
+        "user": scope.user,
+        "kind": kind_of(record),
+        "generation": record.generation,
+        "agent": scope.agent,
+        "session": scope.session,
+        "at": micros(record.occurred_at),
+        "tags": list(tags_of(record)),
+        "metadata": metadata_of(record),
+        "folded": fold_text(record_text(record)),
+        "record": _stored(record),
+    }
+
+
 def _stored(record: Record) -> str:
     try:
         return _encode(record).decode()
@@ -220,10 +229,25 @@ def _equal(field: str, values: Sequence[str]) -> qdrant.FieldCondition:
 
 
 def _filter(request: SearchRequest) -> qdrant.Filter:
-    conditions: list[qdrant.ConditionType] = [_equal("owner", request.owners)]
-    if request.kinds:
-        conditions.append(_equal("kind", request.kinds))
-    return qdrant.Filter(must=conditions)
+    return qdrant.Filter(must=[_equal("owner", request.owners), *_conditions(request.where)])
+
+
+def _conditions(where: MemoryFilter) -> list[qdrant.ConditionType]:
+    """What `meets` tests, in the engine's own terms."""
+    found: list[qdrant.ConditionType] = [_equal("kind", where.types)] if where.types else []
+    for field, value in (("agent", where.agent), ("session", where.session)):
+        found += [] if value is None else [_equal(field, (value,))]
+    found += [_equal("tags", (tag,)) for tag in where.tags]
+    found += [_equal("metadata", (term,)) for term in metadata_terms(dict(where.metadata))]
+    found += [
+        qdrant.FieldCondition("folded", match=qdrant.MatchSubstring(word))
+        for word in fold_text(where.words).split()
+    ]
+    if where.since is not None or where.until is not None:
+        since = None if where.since is None else float(micros(where.since))
+        until = None if where.until is None else float(micros(where.until))
+        found.append(qdrant.FieldCondition("at", range=qdrant.RangeFloat(gte=since, lt=until)))
+    return found
 
 
 def _queries(vector: Vector | None, words: QueryTerms) -> dict[str, qdrant.Query]:

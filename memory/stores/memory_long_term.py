@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hearth.memory.errors import BadInput
+from hearth.memory.filters import meets
 from hearth.memory.ports import Embedder, Indexed, SearchRequest
 from hearth.memory.stores.analyzer import Analyzer
 from hearth.memory.stores.terms import QueryTerms, TermStats, saturated
-from hearth.memory.types import Candidate, Page, Record, Scope, SearchResult, Vector
+from hearth.memory.types import Candidate, Record, Scope, SearchResult, Vector
 
 _Array = npt.NDArray[np.float32]
 
@@ -93,7 +94,7 @@ class MemoryLongTerm:
 
     def _mine(self, request: SearchRequest) -> list[_Entry]:
         entries = [entry for owner in dict.fromkeys(request.owners) for entry in self._owned(owner)]
-        return [entry for entry in entries if not request.kinds or _kind(entry.record) in request.kinds]
+        return [entry for entry in entries if meets(entry.record, request.where)]
 
     def _owned(self, owner: str) -> list[_Entry]:
         return list(self._entries.get(owner, {}).values())
@@ -105,10 +106,6 @@ def _array(vector: Vector) -> _Array:
 
 def _person(tenant: str, user: str) -> str:
     return Scope(tenant=tenant, user=user).owner
-
-
-def _kind(record: Record) -> str:
-    return "page" if isinstance(record, Page) else record.type
 
 
 def _candidate(entry: _Entry, query: _Array, words: QueryTerms) -> Candidate:

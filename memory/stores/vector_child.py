@@ -242,7 +242,7 @@ class VectorChild:
             vector=vector,
             dense=dense,
             limit=request.limit,
-            kinds=request.kinds,
+            where=request.where,
             embed_by=now + request.deadline * EMBED_SHARE,
             deadline=now + request.deadline,
         )

@@ -181,7 +181,7 @@ class Service:
             return wire.Reply(id=ask.id, fault="late", error="expired before it began")
         given = wire.unpack_vector(ask.vector) if ask.vector else None
         request = SearchRequest(
-            owners=ask.owners, text=ask.text, lexical=ask.lexical, limit=ask.limit, kinds=ask.kinds
+            owners=ask.owners, text=ask.text, lexical=ask.lexical, limit=ask.limit, where=ask.where
         )
         began = time.perf_counter()
         # An embedder that releases the GIL works while a slice of indexing goes on.

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from hearth.memory.ports import Indexed
+from hearth.memory.ports import Indexed, MemoryFilter
 from hearth.memory.types import Vector
 
 _LENGTH = struct.Struct(">I")
@@ -34,7 +34,7 @@ class Search(_Message, frozen=True, kw_only=True, tag="search"):
     dense: bool = True
     """False: by words alone, since the child is too busy to embed."""
     limit: int
-    kinds: tuple[str, ...] = ()
+    where: MemoryFilter = MemoryFilter()
     embed_by: float
     """On CLOCK_MONOTONIC: an embedding that is not there then is not waited for."""
     deadline: float

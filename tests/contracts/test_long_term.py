@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
 import pytest_asyncio
 
 from hearth.memory.errors import BadInput
-from hearth.memory.ports import Indexed, LongTerm, SearchRequest
+from hearth.memory.ports import Indexed, LongTerm, MemoryFilter, SearchRequest
 from hearth.memory.stores.edge import EdgeLongTerm
 from hearth.memory.stores.memory_long_term import MemoryLongTerm
 from hearth.memory.stores.vector_child import VectorChild
@@ -186,8 +186,11 @@ async def test_kinds_restrict_a_search(store: LongTerm):
     """Only records of the kinds asked for are found."""
     said, known, trait = page("tea"), fact("tea"), fact("tea", type="persona")
     await put(store, said, known, trait)
-    assert set(await found(store, "tea", kinds=("page",))) == {said.id}
-    assert set(await found(store, "tea", kinds=("fact", "persona"))) == {known.id, trait.id}
+    assert set(await found(store, "tea", where=MemoryFilter(types=("page",)))) == {said.id}
+    assert set(await found(store, "tea", where=MemoryFilter(types=("fact", "persona")))) == {
+        known.id,
+        trait.id,
+    }
 
 
 async def test_a_limit_bounds_the_candidates(store: LongTerm):
@@ -204,6 +207,52 @@ async def test_inactive_and_expired_records_are_included(store: LongTerm):
     left, gone = page("tea", state="inactive"), fact("tea", expires_at=NOW)
     await put(store, left, gone)
     assert set(await found(store, "tea")) == {left.id, gone.id}
+
+
+CONDITIONS = {
+    "types": MemoryFilter(types=("persona",)),
+    "tags": MemoryFilter(tags=("b", "a")),
+    "metadata": MemoryFilter(metadata={"n": 1, "who": 'a "b"', "ok": True}),
+    "since": MemoryFilter(since=NOW + timedelta(microseconds=1)),
+    "until": MemoryFilter(since=NOW, until=NOW + timedelta(hours=2)),
+    "agent": MemoryFilter(agent="coder"),
+    "session": MemoryFilter(session="s9"),
+    "words": MemoryFilter(words="ÉCOLE lun,"),
+}
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+async def test_a_condition_holds_before_the_best_are_taken(store: LongTerm, name: str):
+    """One record that meets the condition is found behind any number of nearer ones that don't."""
+    meant = fact(
+        "À l'école lun, mar: thé",
+        scope(agent="coder", session="s9"),
+        type="persona",
+        tags=("a", "b", "c"),
+        metadata={"n": 1.0, "who": 'a "b"', "ok": True, "more": None},
+        occurred_at=NOW + timedelta(hours=1),
+    )
+    near = [
+        fact(
+            "we drink tea",
+            tags=("a",),
+            metadata={"n": True, "who": "a", "ok": 1},
+            occurred_at=NOW - timedelta(1),
+        )
+        for _ in range(30)
+    ]
+    late = [fact("we drink tea", occurred_at=NOW + timedelta(2))] if name == "until" else []
+    await put(store, meant, *near, *late)
+    assert set(await found(store, "we drink tea", limit=2, where=CONDITIONS[name])) == {meant.id}
+
+
+async def test_a_page_has_neither_tags_nor_metadata(store: LongTerm):
+    """A condition on either leaves pages out; one on type `page` lets only them in."""
+    said, known = page("we drink tea"), fact("we drink tea", tags=("a",), metadata={"n": 1})
+    await put(store, said, known)
+    assert set(await found(store, "tea", where=MemoryFilter(tags=("a",)))) == {known.id}
+    assert set(await found(store, "tea", where=MemoryFilter(metadata={"n": 1}))) == {known.id}
+    assert set(await found(store, "tea", where=MemoryFilter(types=("page",)))) == {said.id}
 
 
 async def test_a_search_without_owners_is_refused(store: LongTerm):

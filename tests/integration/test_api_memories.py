@@ -209,6 +209,18 @@ async def test_search_combines_meaning_with_conditions(api: Api) -> None:
     assert items[0]["coverage"] > 0.9
 
 
+async def test_a_search_reaches_what_meets_its_conditions_behind_all_others(api: Api) -> None:
+    """The only memory with a tag is found, though a hundred and fifty others are nearer to the question."""
+    async with api.client("alice") as alice:
+        for number in range(150):
+            await _add(alice, f"green tea in the morning, cup {number}")
+        meant = await _add(alice, "a bicycle with a red bell", tags=["rare"])
+        await api.engine.drain()
+        body = {"query": "green tea in the morning", "tags": ["rare"]}
+        items = (await alice.post("/memories/search", json=body)).json()["items"]
+    assert [item["record"]["id"] for item in items] == [meant["id"]]
+
+
 async def test_case_19_a_forgotten_memory_is_gone_everywhere_at_once(api: Api) -> None:
     """After DELETE neither reading, listing nor search has the memory, and a second DELETE is a 404."""
     async with api.client("alice") as alice:

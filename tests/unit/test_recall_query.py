@@ -63,7 +63,7 @@ def test_the_request_names_owners_and_kinds():
     request = search_request(
         query("Where?", kinds=frozenset({"fact", "page"})), owners=("t/u",), deadline=0.1
     )
-    assert (request.owners, request.kinds, request.deadline) == (("t/u",), ("fact", "page"), 0.1)
+    assert (request.owners, request.where.types, request.deadline) == (("t/u",), ("fact", "page"), 0.1)
 
 
 @pytest.mark.parametrize(
