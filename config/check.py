@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hearth.config.environment import DATABASE_URL, has_database_client
 from hearth.config.litellm_document import AUTH, CALLBACK
 from hearth.config.problems import Problem
 from hearth.config.settings import Settings
@@ -17,6 +18,7 @@ def check(settings: Settings, *, host: str = "127.0.0.1", workers: int = 1) -> l
     problems = [
         *_keys(settings),
         *_keyless(settings, host),
+        *_database(settings),
         *_workers(workers),
         *_folders(settings),
         *check_sections(settings.litellm),
@@ -88,6 +90,27 @@ def _keyless(settings: Settings, host: str) -> Iterator[Problem]:
             where="hearth.keyless",
             message="keys are configured, but `keyless` lets everybody in",
             remedy="remove `keyless` or the keys",
+        )
+
+
+def _database(settings: Settings) -> Iterator[Problem]:
+    if not settings.hearth.virtual_keys:
+        return
+    if not (
+        _section(settings.litellm, "general_settings").get("database_url") or os.environ.get(DATABASE_URL)
+    ):
+        yield Problem(
+            level="error",
+            where="hearth.virtual_keys",
+            message="LiteLLM has no database that could hold keys, so nobody could call",
+            remedy=f"give `general_settings.database_url` or {DATABASE_URL}, or configure `hearth.keys`",
+        )
+    elif not has_database_client():
+        yield Problem(
+            level="error",
+            where="hearth.virtual_keys",
+            message="the client for LiteLLM's database is not there, so no key could be looked up",
+            remedy="install `prisma` and generate its client, as docs/configure.md shows",
         )
 
 

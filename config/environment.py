@@ -10,13 +10,15 @@ from pathlib import Path
 from hearth.config.settings import Settings
 
 MASTER_KEY = "LITELLM_MASTER_KEY"
+DATABASE_URL = "DATABASE_URL"
 
 
 def prepare_environment(environ: MutableMapping[str, str], settings: Settings | None = None) -> None:
-    """Set what keeps LiteLLM and tiktoken off the network, and a master key where there is none.
+    """Set what keeps LiteLLM and tiktoken off the network, its database, and a master key if there is none.
 
-    Values that the operator has set stay. LiteLLM refuses to start without a master key; where neither file
-    nor environment names one, a random one guards its administration routes until the process ends.
+    Values that the operator has set stay, but a `database_url` of the file wins, as in LiteLLM's own command,
+    which alone reads it there. LiteLLM refuses to start without a master key; where neither file nor
+    environment names one, a random one guards its administration routes until the process ends.
     Call it before the first import of litellm.
     """
     environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -26,6 +28,8 @@ def prepare_environment(environ: MutableMapping[str, str], settings: Settings | 
     general = settings.litellm.get("general_settings") or {} if settings is not None else {}
     if not general.get("master_key") and not environ.get(MASTER_KEY):
         environ[MASTER_KEY] = f"sk-{secrets.token_urlsafe(32)}"
+    if general.get("database_url"):
+        environ[DATABASE_URL] = str(general["database_url"])
 
 
 def bundled_token_tables() -> Path | None:
@@ -35,3 +39,9 @@ def bundled_token_tables() -> Path | None:
         return None
     folder = Path(spec.origin).parent / "litellm_core_utils" / "tokenizers"
     return folder if folder.is_dir() else None
+
+
+def has_database_client() -> bool:
+    """True if the client with which LiteLLM reaches its database is installed and generated."""
+    spec = importlib.util.find_spec("prisma")
+    return spec is not None and spec.origin is not None and Path(spec.origin).with_name("client.py").exists()

@@ -285,7 +285,7 @@ class HearthSettings(Section):
     )
     virtual_keys: bool = Field(
         default=False,
-        description="Whether keys of LiteLLM's own database have memory; who may create such keys "
+        description="Whether keys of LiteLLM's own database have memory; who may make some without an owner "
         "decides whose memory they reach.",
     )
     keyless: bool = Field(

@@ -10,9 +10,17 @@ from urllib.parse import urlsplit
 
 from fastapi import HTTPException, Request
 from litellm.proxy import proxy_server
-from litellm.proxy._types import LiteLLMRoutes, LitellmUserRoles, UserAPIKeyAuth
+from litellm.proxy._types import (
+    LiteLLMRoutes,
+    LitellmUserRoles,
+    ProxyErrorTypes,
+    ProxyException,
+    UserAPIKeyAuth,
+)
 from litellm.proxy.auth.auth_utils import get_request_route
 from litellm.proxy.auth.route_checks import RouteChecks
+from litellm.proxy.auth.user_api_key_auth import user_api_key_auth as litellm_auth
+from starlette.types import Message
 
 from hearth.config.check import is_loopback
 from hearth.config.settings import HearthSettings, Settings, digest_of
@@ -39,7 +47,7 @@ async def user_api_key_auth(request: Request, api_key: str) -> UserAPIKeyAuth:
 
     LiteLLM's master key stays what it is: its administrator, without memory.
     """
-    key = authenticate(request, api_key)
+    key = _configured(request, api_key)
     if key is not None:
         if not is_for_callers(get_request_route(request=request)):
             raise HTTPException(403, "this route is for LiteLLM's master key")
@@ -50,14 +58,51 @@ async def user_api_key_auth(request: Request, api_key: str) -> UserAPIKeyAuth:
     return _refuse(bool(api_key))
 
 
-def authenticate(request: Request, api_key: str | None = None) -> Key | None:
-    """The key of a request to LiteLLM's routes or ours; None if it has no valid one.
+async def authenticate(request: Request) -> Key | Off | None:
+    """The key of a request to our routes; Off for one without memory, None where it has no valid one.
 
-    `api_key` is the presented text where LiteLLM has already found it.
+    Raises HTTPException 503 where LiteLLM can't tell, since its database does not answer.
     """
+    token = presented_key(request.headers.items())
+    settings = _Installed.settings
+    if len(_Installed.table) or settings is None or not settings.virtual_keys:
+        return _configured(request, token)
+    known = await _known_to_litellm(request, token) if token else None
+    return _virtual(known, settings) if isinstance(known, UserAPIKeyAuth) else known
+
+
+def _configured(request: Request, api_key: str) -> Key | None:
+    """The key of the table that the request presents; None if it has no valid one."""
     if _Installed.table.keyless is not None:
         return _Installed.table.keyless if is_local(request) else None
-    return _Installed.table.find(presented_key(request.headers.items()) if api_key is None else api_key)
+    return _Installed.table.find(api_key)
+
+
+async def _known_to_litellm(request: Request, token: str) -> UserAPIKeyAuth | Off | None:
+    """LiteLLM's caller of that key, if LiteLLM lets it list models: not blocked, not expired, in its budget.
+
+    Our routes are none of LiteLLM's, so it is asked about one of its own that costs nothing.
+    """
+    headers = [pair for pair in request.headers.raw if not pair[0].lower().startswith(b"content-")]
+    asked = {"method": "GET", "path": "/v1/models", "root_path": "", "query_string": b"", "headers": headers}
+    try:
+        return await litellm_auth(
+            Request({**request.scope, **asked}, _no_body),
+            api_key=f"Bearer {token}",
+            azure_api_key_header="",
+            anthropic_api_key_header=None,
+            google_ai_studio_api_key_header=None,
+            azure_apim_header=None,
+            custom_litellm_key_header=None,
+        )
+    except ProxyException as error:
+        if error.type == ProxyErrorTypes.no_db_connection or str(error.code).startswith("5"):
+            raise HTTPException(503, "LiteLLM can't check keys now. Try again in a moment.") from error
+        return None if str(error.code) == "401" else Off(reason=error.message)
+
+
+async def _no_body() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
 
 
 def is_local(request: Request) -> bool:
@@ -109,14 +154,21 @@ def key_of(user_api_key_dict: UserAPIKeyAuth) -> Key | Off:
 
 
 def _virtual(known: UserAPIKeyAuth, settings: HearthSettings) -> Key | Off:
-    """A key of LiteLLM's database: its team is the tenant, its metadata says whose memory it reaches."""
+    """A key of LiteLLM's database: its team is the tenant, its metadata says whose memory it reaches.
+
+    LiteLLM lets an ordinary user make keys with any metadata, but only keys that the user owns, and only in
+    teams that allow it. So metadata of a key with an owner can't reach beyond the owner.
+    """
     metadata: Mapping[str, object] = known.metadata or {}
-    tenant = known.team_id or _text(metadata, "tenant")
+    tenant = known.team_id or ("" if known.user_id else _text(metadata, "tenant"))
     user = _text(metadata, "user")
+    named = metadata.get("users") == "named"
     if not tenant:
-        return Off(reason="no tenant: key has neither team nor metadata.tenant")
-    if bool(user) == (metadata.get("users") == "named"):
+        return Off(reason="no tenant: key has neither team nor, without an owner, metadata.tenant")
+    if bool(user) == named:
         return Off(reason="no user: key metadata needs either user or users: named")
+    if known.user_id and user != known.user_id:
+        return Off(reason="no user: metadata of a key with an owner can name the owner alone")
     return virtual_key(known.key_alias or known.token or "", tenant, settings, user=user)
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 
 from hearth.config.settings import HearthSettings, Settings
 from hearth.gateway.api import create_api
 from hearth.gateway.api.door import Door
 from hearth.gateway.flow import Flow
-from hearth.gateway.keys import key_table, presented_key
+from hearth.gateway.keys import Key, key_table, presented_key
 from hearth.gateway.runtime import Gateway
 from hearth.gateway.switchboard import Switchboard
 from hearth.memory.capture import Capture
@@ -86,10 +86,11 @@ async def open_api(
             switchboard=Switchboard(home / "switches.json"),
         )
         table = key_table(hearth)
-        door = Door(
-            authenticate=lambda request: table.find(presented_key(request.headers.items())),
-            is_local=lambda request: local,
-        )
+
+        async def authenticate(request: Request) -> Key | None:
+            return table.find(presented_key(request.headers.items()))
+
+        door = Door(authenticate=authenticate, is_local=lambda request: local)
         app = FastAPI(openapi_url=None)
         app.mount("/memory", create_api(lambda: gateway, door=door))
         yield Api(app=app, engine=engine, gateway=gateway)

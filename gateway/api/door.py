@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive
 
 from hearth.gateway.api.problems import FieldError, Problem, internal_problem, invalid, unknown_name
+from hearth.gateway.identity import Off
 from hearth.gateway.keys import Key
 from hearth.memory import metrics
 from hearth.memory.errors import HearthError
@@ -30,8 +31,8 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 class Door:
     """How callers are told apart."""
 
-    authenticate: Callable[[Request], Key | None]
-    """The key of a request; None if it has no valid one."""
+    authenticate: Callable[[Request], Awaitable[Key | Off | None]]
+    """The key of a request; Off for one that has no memory, None if there is no valid one."""
     is_local: Callable[[Request], bool]
     """True for a caller on this machine that is no foreign web page."""
 
@@ -111,7 +112,7 @@ class OpenRoute(APIRoute):
         known = _parameters(self)
 
         async def behind_door(request: Request) -> Response:
-            request.state.key = _admitted(request, required=self.keyed)
+            request.state.key = await _admitted(request, required=self.keyed)
             _check_parameters(request, known)
             _check_length(request, self.body_limit)
             return await _bounded_failure(handle, BoundedRequest(request, self.body_limit))
@@ -143,8 +144,12 @@ async def _bounded_failure(handle: Handler, request: Request) -> Response:
         raise internal_problem() from error
 
 
-def _admitted(request: Request, *, required: bool) -> Key | None:
-    key: Key | None = request.app.state.door.authenticate(request)
+async def _admitted(request: Request, *, required: bool) -> Key | None:
+    key: Key | Off | None = await request.app.state.door.authenticate(request)
+    if isinstance(key, Off):
+        if required:
+            raise Problem(403, "forbidden", f"This key reaches no memory: {key.reason}")
+        return None
     if key is None and required:
         detail = (
             "Send a key of this gateway as `Authorization: Bearer …` or `x-api-key`. "

@@ -235,6 +235,8 @@ def _http_problem(request: Request, error: HTTPException) -> Problem:
             return Problem(405, "method", detail, headers=headers)
         case 413:
             return Problem(413, "too-large", error.detail, headers=headers)
+        case 503:
+            return Problem(503, "unavailable", error.detail, headers={"retry-after": "5", **headers})
         case status:
             detail = (
                 f"{error.detail or HTTPStatus(status).phrase}. GET /memory/v1/openapi.json says what to send."

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from prometheus_client.parser import text_string_to_metric_families
 
 from hearth.gateway.api import create_api
@@ -62,7 +62,11 @@ async def test_without_its_log_memory_is_down_and_calls_still_go_through(api: Ap
 
 async def test_a_gateway_that_is_not_running_is_alive_and_not_ready() -> None:
     """Before start and after shutdown the process answers, and every other route is a 503."""
-    door = Door(authenticate=lambda request: None, is_local=lambda request: True)
+
+    async def nobody(request: Request) -> None:
+        return None
+
+    door = Door(authenticate=nobody, is_local=lambda request: True)
     app = FastAPI()
     app.mount("/memory", create_api(Runtime().running, door=door))
     transport = httpx.ASGITransport(app=app)

@@ -318,12 +318,16 @@ def test_no_metadata_makes_a_caller_somebody_else(auth: ModuleType) -> None:
         ({"team_id": "team-1"}, "no user"),
         ({"team_id": "team-1", "metadata": {"user": "a", "users": "named"}}, "no user"),
         ({"team_id": "team-1", "user_id": "owner", "metadata": {}}, "no user"),
+        ({"team_id": "team-1", "user_id": "owner", "metadata": {"user": "owner"}}, ("team-1", "owner")),
+        ({"team_id": "team-1", "user_id": "owner", "metadata": {"user": "alice"}}, "no user"),
+        ({"team_id": "team-1", "user_id": "owner", "metadata": {"users": "named"}}, "no user"),
+        ({"user_id": "owner", "metadata": {"user": "owner", "tenant": "acme"}}, "no tenant"),
     ],
 )
 def test_litellms_own_keys_have_memory_only_with_tenant_and_user(
     auth: ModuleType, fields: dict[str, Any], expected: tuple[str, str] | str
 ) -> None:
-    """The team is the tenant, and the key's metadata must say whose memory it reaches; never a hash."""
+    """The team is the tenant, and metadata says whose memory it is: the owner's alone where there is one."""
     auth.install(parse_settings("hearth: {virtual_keys: true}", {}))
     found = auth.key_of(known(api_key="sk-virtual", key_alias="v", **fields))
     if isinstance(expected, str):
@@ -338,6 +342,18 @@ def test_litellms_own_keys_have_no_memory_unless_the_operator_says_so(auth: Modu
     auth.install(parse_settings(f"hearth: {{keys: [{KEY}}}]}}", {}))
     virtual = known(api_key="sk-virtual", team_id="acme", metadata={"user": "alice"})
     assert auth.key_of(virtual) == Off(reason="unknown key")
+
+
+async def test_the_api_says_so_where_litellm_can_check_no_key(
+    auth: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without its database LiteLLM knows no key; that is the gateway's fault, not the caller's."""
+    monkeypatch.setattr("litellm.proxy.proxy_server.master_key", MASTER)
+    auth.install(parse_settings("hearth: {virtual_keys: true}", {}))
+    assert await auth.authenticate(incoming({})) is None
+    with pytest.raises(HTTPException) as caught:
+        await auth.authenticate(incoming(bearer("sk-virtual")))
+    assert caught.value.status_code == 503
 
 
 def incoming(headers: dict[str, str], client: str = "127.0.0.1", host: str = "localhost:4000") -> Request:

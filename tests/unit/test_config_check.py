@@ -189,6 +189,33 @@ def test_a_master_key_in_the_file_is_not_replaced() -> None:
     assert "LITELLM_MASTER_KEY" not in environ
 
 
+def test_a_database_in_the_file_is_the_one_that_litellm_finds() -> None:
+    """LiteLLM reads `database_url` from the environment alone; the file wins, and nothing else sets it."""
+    environ = {"DATABASE_URL": "postgresql://elsewhere"}
+    prepare_environment(environ, parse())
+    assert environ["DATABASE_URL"] == "postgresql://elsewhere"
+    prepare_environment(environ, parse(rest=MODELS + "general_settings: {database_url: postgresql://mine}\n"))
+    assert environ["DATABASE_URL"] == "postgresql://mine"
+
+
+def test_litellms_own_keys_need_its_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a database, or without the generated client for it, every call would be refused."""
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    virtual = "  virtual_keys: true\n"
+    with_database = MODELS + "general_settings: {database_url: postgresql://mine}\n"
+    client = tmp_path / "prisma"
+    client.mkdir()
+    (client / "__init__.py").touch()
+    problem = [("error", "hearth.virtual_keys")]
+    assert wheres(parse(virtual)) == problem
+    assert wheres(parse(virtual, with_database)) == problem
+    (client / "client.py").touch()
+    assert wheres(parse(virtual, with_database)) == []
+    monkeypatch.setenv("DATABASE_URL", "postgresql://mine")
+    assert wheres(parse(virtual)) == []
+
+
 def test_bundled_token_tables_exist() -> None:
     """Counting tokens needs no download: o200k_base is among LiteLLM's own files."""
     folder = bundled_token_tables()
