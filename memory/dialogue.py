@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
@@ -25,7 +26,7 @@ _CANNED = re.compile(r"Ok[,.!]")
 """How aider makes the assistant answer messages that only carry files."""
 
 
-class Pair(msgspec.Struct, frozen=True, kw_only=True):
+class Pair(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One exchange of a transcript: what the user said and the visible words of the reply."""
 
     user: str
@@ -34,6 +35,20 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     """`Turn.index` of the exchange's last user message."""
     tools: bool = False
     """True if the assistant called tools in it."""
+
+    @cached_property
+    def essence(self) -> _Essence:
+        """Both texts as digests see them; read for several digests of a request, and made once."""
+        user, reply = _essence(self.user), _essence(self.reply)
+        framed = b"%d:%b" % (len(user), user)
+        return _Essence(user, framed, b"%b%d:%b" % (framed, len(reply), reply))
+
+
+class _Essence(NamedTuple):
+    user: bytes
+    framed_user: bytes
+    framed: bytes
+    """Both texts."""
 
 
 class Dialogue(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,8 +68,6 @@ class Dialogue(msgspec.Struct, frozen=True, kw_only=True):
     """Exchanges before this one, oldest first."""
     before: str = ""
     """The preceding turn: the last reply, or the last user text where it gave no words."""
-    last_had_tools: bool = False
-    """True if the exchange before this one called tools."""
     present: tuple[str, ...] = ()
     """Texts that the request already contains, the new content left out."""
 
@@ -170,6 +183,9 @@ def _said(users: Sequence[Turn]) -> _Said:
 
     What stands before a summary was said, and captured, before it (Codex keeps old messages there).
     """
+    if len(users) == 1:
+        (only,) = users
+        return _Said(only.text, only.index if only.text else -1, carry_over(only.text))
     last = max((place for place, turn in enumerate(users) if carry_over(turn.text)), default=-1)
     own = [turn for turn in users[last + 1 :] if turn.text]
     if not own and last >= 0:
@@ -178,7 +194,7 @@ def _said(users: Sequence[Turn]) -> _Said:
 
 
 def _joined(texts: Iterable[str]) -> str:
-    return "\n".join(filter(None, texts))
+    return "\n".join([text for text in texts if text])
 
 
 def _pair(exchange: _Exchange) -> Pair:
@@ -186,7 +202,7 @@ def _pair(exchange: _Exchange) -> Pair:
     replies = [turn for turn in exchange.rest if turn.role == "assistant"]
     return Pair(
         user=said.text,
-        reply=_joined(turn.text for turn in replies),
+        reply=_joined([turn.text for turn in replies]),
         index=said.place,
         tools=any(turn.tools for turn in replies),
     )
@@ -212,7 +228,6 @@ def read(turns: Sequence[Turn]) -> Dialogue:
         reply_so_far=_pair(now).reply,
         history=history,
         before=last.reply or last.user,
-        last_had_tools=last.tools,
         present=_present(turns, {turn.index for turn in now.users}),
     )
 
@@ -235,17 +250,21 @@ def _essence(text: str) -> bytes:
     return composed.encode("utf-8", "replace").translate(None, _ASCII_SPACE)
 
 
-def _digest(secret: bytes, *parts: str | bytes) -> str:
-    raw = [part.encode("utf-8", "replace") if isinstance(part, str) else part for part in parts]
-    message = b"".join(b"%d:%b" % (len(part), part) for part in raw)
-    return hmac.digest(secret, message, "sha256").hex()
+def _framed(parts: Iterable[bytes]) -> bytes:
+    """The parts one after another, each with its length before it, so that none can be taken for two."""
+    return b"".join([b"%d:%b" % (len(part), part) for part in parts])
 
 
-def _user_tail(pairs: Sequence[tuple[bytes, bytes]]) -> list[bytes]:
+def _digest(secret: bytes, kind: bytes, framed: bytes) -> str:
+    """The digest of framed parts; `kind` is framed before them."""
+    return hmac.digest(secret, b"%d:%b%b" % (len(kind), kind, framed), "sha256").hex()
+
+
+def _user_tail(pairs: Sequence[Pair]) -> list[bytes]:
     """The last user texts, from the end, until they are long enough to mean something."""
     texts: list[bytes] = []
-    for user, _ in reversed(pairs):
-        texts.append(user)
+    for pair in reversed(pairs):
+        texts.append(pair.essence.user)
         if sum(map(len, texts)) >= _TAIL_BYTES or len(texts) == _TAIL_TEXTS:
             break
     return texts
@@ -257,15 +276,14 @@ def tails(pairs: Sequence[Pair], secret: bytes) -> Tails:
     `user_texts` covers the last user texts up to 40 bytes, so that it survives rewritten replies and
     trimmed heads alike.
     """
-    essences = [(_essence(pair.user), _essence(pair.reply)) for pair in pairs]
-    if not essences:
+    if not pairs:
         return Tails()
-    two = essences[-2:] if len(essences) > 1 else []
+    framed = [pair.essence.framed for pair in pairs]
     return Tails(
-        last_pair=_digest(secret, "pair", *essences[-1]),
-        last_two_pairs=_digest(secret, "pairs", *(text for pair in two for text in pair)) if two else "",
-        user_texts=_digest(secret, "users", *_user_tail(essences)),
-        chain=_digest(secret, "chain", *(text for pair in essences for text in pair)),
+        last_pair=_digest(secret, b"pair", framed[-1]),
+        last_two_pairs=_digest(secret, b"pairs", b"".join(framed[-2:])) if len(framed) > 1 else "",
+        user_texts=_digest(secret, b"users", _framed(_user_tail(pairs))),
+        chain=_digest(secret, b"chain", b"".join(framed)),
     )
 
 
@@ -274,16 +292,19 @@ def exchange_id(session: str, parent: str, user_text: str, secret: bytes) -> str
 
     `parent` is `Tails.last_pair` of the history before the exchange, empty at a session's start.
     """
-    return _digest(secret, "exchange", session, parent, _essence(user_text))[:32]
+    framed = _framed((_bytes(session), parent.encode(), _essence(user_text)))
+    return _digest(secret, b"exchange", framed)[:32]
 
 
 def exchange_ids(history: Sequence[Pair], session: str, secret: bytes) -> tuple[tuple[int, str], ...]:
     """(index of the user message, exchange id) of each exchange of the history, oldest first."""
     found: list[tuple[int, str]] = []
+    named = _framed((_bytes(session),))
     parent = ""
     for pair in history:
-        found.append((pair.index, exchange_id(session, parent, pair.user, secret)))
-        parent = _digest(secret, "pair", _essence(pair.user), _essence(pair.reply))
+        framed = b"%b%d:%b%b" % (named, len(parent), parent.encode(), pair.essence.framed_user)
+        found.append((pair.index, _digest(secret, b"exchange", framed)[:32]))
+        parent = _digest(secret, b"pair", pair.essence.framed)
     return tuple(found)
 
 
@@ -292,8 +313,15 @@ def retry_key(owner: str, turns: Sequence[Turn], secret: bytes, *, about: Sequen
 
     `owner` is `Scope.owner`; `about` names what else makes a request another one (route, model, chain).
     """
-    said = [part for turn in turns for part in (turn.role, _essence(turn.text), *_tool_marks(turn))]
-    return _digest(secret, "retry", owner, *about, *said)
+    parts = [_bytes(owner), *map(_bytes, about)]
+    for turn in turns:
+        parts += (turn.role.encode(), _essence(turn.text))
+        parts += [_bytes(mark) for mark in _tool_marks(turn)]
+    return _digest(secret, b"retry", _framed(parts))
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
 
 
 def _tool_marks(turn: Turn) -> list[str]:

@@ -93,7 +93,6 @@ def test_a_loop_that_ended_is_history_with_tools() -> None:
         )
     )
     assert found.history == (Pair(user="Fix it", reply="Looking.\nFixed.", index=0, tools=True),)
-    assert found.last_had_tools
 
 
 def test_scaffolding_is_no_turn_of_the_user() -> None:
@@ -343,7 +342,37 @@ def test_reserialised_tool_calls_have_the_same_tail(said: list[tuple[str, str]],
 
     one, two = loop("", '{"a": 1, "b": 2}'), loop(empty, '{"b":2,"a":1}')
     assert tails(one.looked_up, SECRET) == tails(two.looked_up, SECRET)
-    assert one.last_had_tools
+
+
+def test_digests_stay_as_logs_hold_them() -> None:
+    """A session of an earlier version is found again: the digests of given texts are these."""
+    history = pairs(("My dog is called Zebedee.", "A fine name."), ("Où est-il ?", ""))
+    assert tails(history, b"k" * 32) == Tails(
+        last_pair="f1aaf0bdc5e91d576bc1c0da66d571f424226808fb2aee85678bd439aae5735f",
+        last_two_pairs="0a519a0f0863dde91fad7bb766ce8e10ab60b0bc4d205ac1def50c1ad4e14d16",
+        user_texts="fc1910fd593d6442d78e7bc7a97e8d3b4285be2d64155acc4ae35f71610e800d",
+        chain="8051947d0bbb8af9b61150a6dda83346c673d95d6e950e6931b16aa02fa0d71e",
+    )
+    ids = [found for _, found in exchange_ids(history, "s1", b"k" * 32)]
+    assert ids == ["315b7c1da18cb7aa2119deadf80ccee0", "b4675a446ef9ac5fb5c767f18f3140a8"]
+    key = retry_key("acme/alice", [turn("user", "hi")], b"k" * 32, about=("chat", "gpt"))
+    assert key == "5aa25a1b976d54715fbbb92c6d82b5671a4934d2937536c75663853e83ae2023"
+
+
+def test_a_long_history_is_made_ready_for_digests_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many digests a request needs, each text of its history is looked at once."""
+    seen: list[str] = []
+    ready = dialogue._essence
+    monkeypatch.setattr(dialogue, "_essence", lambda text: seen.append(text) or ready(text))
+    said = [("user" if index % 2 == 0 else "assistant", f"text {index}") for index in range(201)]
+    found = read(transcript(*said))
+    for _ in range(3):
+        tails(found.history, SECRET)
+        tails(found.answered("ok"), SECRET)
+        exchange_ids(found.history, "s", SECRET)
+    assert sorted(text for text in seen if text in {text for _, text in said[:-1]}) == sorted(
+        text for _, text in said[:-1]
+    )
 
 
 @quick

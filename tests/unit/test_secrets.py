@@ -49,6 +49,7 @@ SECRETS = [
     "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEAfakefakefake0123456789\n-----END RSA PRIVATE KEY-----",
     "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG\n-----END OPENSSH PRIVATE KEY-----",
     "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC and it is cut here",
+    "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg, cut before -----BEGIN of something else",
     "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUF\n-----END CERTIFICATE-----",
     "postgres://app:s3cr3tpw@db.internal:5432/app",
     "mongodb+srv://root:hunter2hunter@cluster0.example.net/test",
@@ -71,7 +72,10 @@ SECRETS = [
     "5555-5555-5555-4444",
     "amex 378282246310005",
     "https://hooks.slack.com/services/T0FAKE000/B0FAKE000/abcdefFAKE0123456789abcd",
+    "HTTPS://HOOKS.SLACK.COM/services/T0FAKE000/B0FAKE000/abcdefFAKE0123456789abcd",
+    "https://discord.com/api/webhooks/012345678901234567/abcdefFAKE0123456789abcd",
     "refresh_token=1//0gFAKEfakeFAKEfake0123456789",
+    "db-password: Tr0ub4dor&3",
 ]
 
 PROSE = [
@@ -122,6 +126,7 @@ PROSE = [
     "用户的密码页面很慢",
     "I was born on 1990-01-01 in Oslo",
     "isbn 978-3-16-148410-0",
+    "services/accounts/reports/2024/november/overview of hooks.slack.com",
 ]
 
 
@@ -162,6 +167,15 @@ def test_the_rest_of_the_line_stays(text: str, masked: str) -> None:
 def test_masking_twice_is_masking_once(text: str) -> None:
     """A marker is no secret."""
     assert mask_secrets(mask_secrets(text)) == mask_secrets(text)
+
+
+def test_a_secret_is_found_behind_letters_that_change_their_length() -> None:
+    """The one letter whose lower case is two characters moves no place in the text."""
+    longer = [char for char in map(chr, range(0x110000)) if len(char.lower()) != 1]
+    assert longer == ["\u0130"]
+    assert mask_secrets("\u0130" * 40 + " Bearer abcdef0123456789ab.") == (
+        "\u0130" * 40 + " Bearer [secret:bearer-token]."
+    )
 
 
 @quick
