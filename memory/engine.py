@@ -601,8 +601,8 @@ class Engine:
     ) -> T:
         """The request path's boundary: a store's failure becomes `fallback`, logged, counted and named."""
         try:
-            async with await self._breakers.get_breaker(part):
-                return await asyncio.wait_for(work, limit)
+            async with await self._breakers.get_breaker(part), asyncio.timeout(limit):
+                return await work
         except (TimeoutError, OpenedState, HearthError) as error:
             logger.warning("recall goes on without %s: %s", part, error or type(error).__name__)
         except Exception:
