@@ -206,7 +206,8 @@ class VectorChild:
         """The child's state and what has gone wrong so far. Raises nothing."""
         running = self._link is not None
         try:
-            state = await asyncio.wait_for(self._report(), seconds)
+            async with asyncio.timeout(seconds):
+                state = await self._report()
         except (StoreUnavailable, TimeoutError):
             running, state = False, None
         return ChildHealth(
