@@ -105,6 +105,7 @@ def child_part(child: ChildHealth) -> Part:
     names = ("restarts", "in_flight", "late", "refused", "lexical_only", "failed")
     numbers: dict[str, Any] = {name: getattr(child, name) for name in names}
     numbers["search_ms"] = round(child.search_milliseconds, 2)
+    numbers["unclean"] = bool(child.state and child.state.unclean)
     if not child.running:
         return Part(
             state="degraded", reasons=("is being restarted; recall uses short-term memory",), numbers=numbers

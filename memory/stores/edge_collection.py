@@ -113,6 +113,19 @@ class Collection:
         self._lock.release()
 
     @property
+    def unclean(self) -> bool:
+        """True while its files may hold bytes of what was removed, restarts included."""
+        return self._removed.exists()
+
+    def mark_unclean(self) -> None:
+        """Something was removed or replaced."""
+        self._removed.touch()
+
+    @property
+    def _removed(self) -> Path:
+        return self.folder / "unclean"
+
+    @property
     def _marker(self) -> Path:
         return self.folder / "needs-rebuild"
 
@@ -144,6 +157,7 @@ class Collection:
         rmtree(self.folder / _STALE)
         self.terms.truncate()
         self.writes = 0
+        self._removed.unlink(missing_ok=True)
 
     def _tidy(self) -> None:
         """Undo or finish a `compact` that was killed."""

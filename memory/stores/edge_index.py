@@ -80,7 +80,8 @@ class EdgeIndex:
         with _translated():
             point = qdrant.Point(_point(owner, record.id), vectors, _payload(record))
             self.collection.shard.update(qdrant.UpdateOperation.upsert_points([point]))
-            self._terms.add(owner, person, record.id, weights)
+            if self._terms.add(owner, person, record.id, weights):
+                self.collection.mark_unclean()
             self.collection.writes += 1
 
     def get(self, owner: str, ids: Sequence[str]) -> list[msgspec.Raw]:
@@ -95,8 +96,8 @@ class EdgeIndex:
             self.collection.shard.update(
                 qdrant.UpdateOperation.delete_points([_point(owner, one) for one in ids])
             )
-            for one in ids:
-                self._terms.remove(owner, one)
+            if sum(self._terms.remove(owner, one) for one in ids):
+                self.collection.mark_unclean()
             self.collection.writes += len(ids)
 
     def clear(self, tenant: str, user: str) -> None:
@@ -105,7 +106,8 @@ class EdgeIndex:
         with _translated():
             theirs = qdrant.Filter(must=[_equal("person", (person,))])
             self.collection.shard.update(qdrant.UpdateOperation.delete_points_by_filter(theirs))
-            self._terms.clear(person)
+            if self._terms.clear(person):
+                self.collection.mark_unclean()
             self.collection.writes += 1
 
     def count(self, owner: str) -> int:

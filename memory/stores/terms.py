@@ -67,8 +67,8 @@ class TermStats:
         self._db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;")
         self._db.executescript(_SCHEMA)
 
-    def add(self, owner: str, person: str, record: str, terms: Iterable[int]) -> None:
-        """Count the record's distinct terms, in place of those that it had before."""
+    def add(self, owner: str, person: str, record: str, terms: Iterable[int]) -> bool:
+        """Count the record's distinct terms, in place of those that it had before; True if it had others."""
         new = set(terms)
         old = self._terms(owner, record)
         if old is None:
@@ -79,18 +79,20 @@ class TermStats:
             "INSERT OR REPLACE INTO record VALUES (?, ?, ?, ?)",
             (owner, record, person, array("I", sorted(new)).tobytes()),
         )
+        return old is not None and old != new
 
-    def remove(self, owner: str, record: str) -> None:
-        """Forget the record. An unknown one is no error."""
+    def remove(self, owner: str, record: str) -> bool:
+        """Forget the record; False for an unknown one."""
         old = self._terms(owner, record)
         if old is None:
-            return
+            return False
         self._db.execute("DELETE FROM record WHERE owner = ? AND id = ?", (owner, record))
         self._shift(owner, old, -1)
         self._total(owner, -1)
+        return True
 
-    def clear(self, person: str) -> None:
-        """Forget every record of the person, of all owners that are theirs."""
+    def clear(self, person: str) -> bool:
+        """Forget every record of the person, of all owners that are theirs; False where there was none."""
         owners = [
             row[0]
             for row in self._db.execute("SELECT DISTINCT owner FROM record WHERE person = ?", (person,))
@@ -99,6 +101,7 @@ class TermStats:
             self._db.execute("DELETE FROM frequency WHERE owner = ?", (owner,))
             self._db.execute("DELETE FROM owner WHERE owner = ?", (owner,))
         self._db.execute("DELETE FROM record WHERE person = ?", (person,))
+        return bool(owners)
 
     def frequencies(self, owners: Sequence[str], terms: Sequence[int]) -> tuple[int, dict[int, int]]:
         """How many records the owners have together, and how many of them hold each of the terms."""

@@ -17,6 +17,7 @@ from hearth.memory.embed.text import clean
 from hearth.memory.errors import BadInput, StoreUnavailable
 from hearth.memory.ports import Indexed, SearchRequest
 from hearth.memory.stores import vector_child_wire as wire
+from hearth.memory.stores.cleanup import AFTER_REMOVAL
 from hearth.memory.stores.edge_hits import decode_hits
 from hearth.memory.stores.vector_child_link import PART, Link, open_link
 from hearth.memory.types import Record, SearchResult, Vector
@@ -89,8 +90,9 @@ class VectorChild:
     every call raises StoreUnavailable at once.
     """
 
-    def __init__(self, directory: Path, embedder: str) -> None:
-        self._directory, self._embedder = directory, embedder
+    def __init__(self, directory: Path, embedder: str, *, clean_after: float = AFTER_REMOVAL) -> None:
+        """`clean_after`: seconds at most until the files are rewritten without what was removed."""
+        self._directory, self._embedder, self._clean_after = directory, embedder, clean_after
         self._link: Link | None = None
         self._state: wire.State | None = None
         self._keeper: asyncio.Task[None] | None = None
@@ -140,13 +142,6 @@ class VectorChild:
         """The collection holds all that the log says it should."""
         await self._call(wire.Rebuilt(id=self._id()))
         self._state = await self._report()
-
-    async def compact(self) -> None:
-        """Write the collection anew, so that nothing of what was removed is left in its files.
-
-        For the end of an erasure: takes about 1 ms a record, between searches, and delays other writes.
-        """
-        await self._call(wire.Compact(id=self._id()))
 
     async def search(self, request: SearchRequest) -> SearchResult:
         """See LongTerm. What the deadline does not leave time for is named in `missing`.
@@ -286,7 +281,7 @@ class VectorChild:
         return msgspec.json.decode(reply.body, type=wire.State)
 
     async def _connect(self) -> None:
-        self._link, self._state = await open_link(self._directory, self._embedder)
+        self._link, self._state = await open_link(self._directory, self._embedder, self._clean_after)
 
     async def _keep(self) -> None:
         """Start the child again whenever it ends, with longer and longer pauses while it can't start."""

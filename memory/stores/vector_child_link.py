@@ -109,12 +109,12 @@ class Link(asyncio.Protocol):
             await asyncio.to_thread(self.process.wait)
 
 
-async def open_link(directory: Path, embedder: str) -> tuple[Link, wire.State]:
+async def open_link(directory: Path, embedder: str, clean_after: float) -> tuple[Link, wire.State]:
     """Start a child and wait until it is ready. Raises StoreUnavailable."""
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     with theirs:
-        process = _spawn(theirs, directory, embedder)
+        process = _spawn(theirs, directory, embedder, clean_after)
     try:
         loop = asyncio.get_running_loop()
         _, link = await loop.create_connection(lambda: Link(process), sock=ours)
@@ -134,9 +134,12 @@ async def open_link(directory: Path, embedder: str) -> tuple[Link, wire.State]:
         raise
 
 
-def _spawn(theirs: socket.socket, directory: Path, embedder: str) -> subprocess.Popen[bytes]:
+def _spawn(
+    theirs: socket.socket, directory: Path, embedder: str, clean_after: float
+) -> subprocess.Popen[bytes]:
     # From the event loop's own thread: Linux ends the child with the thread that started it.
-    command = [sys.executable, "-P", "-m", _MODULE, str(theirs.fileno()), str(directory), embedder]
+    given = [str(theirs.fileno()), str(directory), embedder, str(clean_after)]
+    command = [sys.executable, "-P", "-m", _MODULE, *given]
     try:
         return subprocess.Popen(  # noqa: S603 (no shell, our own module)
             command, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL

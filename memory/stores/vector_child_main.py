@@ -1,4 +1,4 @@
-"""The vector child's process: `python -m …vector_child_main SOCKET DIRECTORY EMBEDDER`."""
+"""The vector child's process: `python -m …vector_child_main SOCKET DIRECTORY EMBEDDER SECONDS`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pathlib import Path
 from hearth.memory.embed.load import load_embedder
 from hearth.memory.errors import HearthError
 from hearth.memory.stores import vector_child_wire as wire
+from hearth.memory.stores.cleanup import Cleanup
 from hearth.memory.stores.edge_index import EdgeIndex
 from hearth.memory.stores.vector_child_service import Service
 
@@ -23,7 +24,7 @@ _STOP_SECONDS = 5.0
 _CHUNK = 1 << 18
 
 
-def serve(connection: socket.socket, directory: Path, embedder_spec: str) -> int:
+def serve(connection: socket.socket, directory: Path, embedder_spec: str, clean_after: float) -> int:
     """Answer until the parent's end closes; returns the exit status."""
     send = _Sender(connection)
     try:
@@ -32,7 +33,8 @@ def serve(connection: socket.socket, directory: Path, embedder_spec: str) -> int
     except HearthError as error:
         send(wire.Reply(id=wire.READY, fault="store", error=str(error)))
         return 1
-    service = Service(embedder, index, send)
+    cleanup = Cleanup(waiting=index.collection.unclean, longest=clean_after)
+    service = Service(embedder, index, send, cleanup)
     service.start()
     gc.collect()
     gc.freeze()
@@ -87,8 +89,9 @@ def main() -> None:
     """Entry of the process."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s vector child: %(message)s")
     _bind_to_parent()
-    descriptor, directory, embedder = sys.argv[1:]
-    status = serve(socket.socket(fileno=int(descriptor)), Path(directory), embedder)
+    descriptor, directory, embedder, clean_after = sys.argv[1:]
+    connection = socket.socket(fileno=int(descriptor))
+    status = serve(connection, Path(directory), embedder, float(clean_after))
     logging.shutdown()
     # Not sys.exit: a thread of the embedder that is late must not keep the process alive.
     os._exit(status)

@@ -16,6 +16,7 @@ from hearth.memory.embed.load import holds_gil
 from hearth.memory.errors import BadInput, StoreUnavailable
 from hearth.memory.ports import Embedder, Indexed, SearchRequest
 from hearth.memory.stores import vector_child_wire as wire
+from hearth.memory.stores.cleanup import Cleanup
 from hearth.memory.stores.edge_collection import PART
 from hearth.memory.stores.edge_hits import encode_hits
 from hearth.memory.stores.edge_index import EdgeIndex
@@ -92,16 +93,18 @@ class QueryEmbedder:
 class Service:
     """Answers asks: reads in order, writes in order, reads first. Any thread may call `send`."""
 
-    def __init__(self, embedder: Embedder, index: EdgeIndex, send: Callable[[wire.Reply], None]) -> None:
-        self._embedder, self._index, self._send = embedder, index, send
+    def __init__(
+        self, embedder: Embedder, index: EdgeIndex, send: Callable[[wire.Reply], None], cleanup: Cleanup
+    ) -> None:
+        self._embedder, self._index, self._send, self._cleanup = embedder, index, send, cleanup
         self._gate = Gate()
         self._beside = not holds_gil(embedder)
         self._query = QueryEmbedder(embedder)
         self._reads: queue.SimpleQueue[wire.Read | None] = queue.SimpleQueue()
         self._writes: queue.SimpleQueue[wire.Write | None] = queue.SimpleQueue()
         self._threads = [
-            threading.Thread(target=self._serve, args=(self._reads, self._read), daemon=True),
-            threading.Thread(target=self._serve, args=(self._writes, self._write), daemon=True),
+            threading.Thread(target=self._serve, args=(self._reads.get, self._read), daemon=True),
+            threading.Thread(target=self._serve, args=(self._next_write, self._write), daemon=True),
         ]
         self._stopping = False
 
@@ -112,7 +115,7 @@ class Service:
 
     def accept(self, ask: wire.Ask) -> None:
         """Queue one ask."""
-        if isinstance(ask, wire.Upsert | wire.Delete | wire.Clear | wire.Flush | wire.Compact | wire.Rebuilt):
+        if isinstance(ask, wire.Upsert | wire.Delete | wire.Clear | wire.Flush | wire.Rebuilt):
             self._writes.put(ask)
         else:
             self._reads.put(ask)
@@ -136,11 +139,41 @@ class Service:
             points=self._index.points(),
             needs_rebuild=collection.needs_rebuild,
             set_aside=collection.set_aside,
+            unclean=collection.unclean,
         )
 
-    def _serve(self, asks: queue.SimpleQueue[A | None], answer: Callable[[A], wire.Reply]) -> None:
-        while (ask := asks.get()) is not None and not self._stopping:
+    def _serve(self, following: Callable[[], A | None], answer: Callable[[A], wire.Reply]) -> None:
+        while (ask := following()) is not None and not self._stopping:
             self._send(self._guarded(ask, answer))
+
+    def _next_write(self) -> wire.Write | None:
+        """The next ask; while there is none, files are cleaned once that is due."""
+        while True:
+            try:
+                return self._writes.get(timeout=self._cleanup.left())
+            except queue.Empty:
+                self._clean()
+
+    def _clean(self) -> None:
+        """Write the collection anew: about 1 ms a record, between searches, before further writes."""
+        try:
+            self._index.compact(self._piece)
+        except StoreUnavailable as error:
+            if not isinstance(error.__cause__, Exception | None):
+                _log.critical("the vector engine panicked", exc_info=error)
+                os._exit(PANIC_EXIT)
+            if not self._stopping:
+                _log.exception("removed records are still in the files")
+            self._cleanup.failed()
+        else:
+            self._cleanup.done()
+
+    @contextmanager
+    def _piece(self) -> Iterator[None]:
+        if self._stopping:
+            raise StoreUnavailable(PART, "it is closing")
+        with self._gate.slice():
+            yield
 
     def _guarded(self, ask: A, answer: Callable[[A], wire.Reply]) -> wire.Reply:
         # Boundary: whatever one ask does must not end the thread that answers the others.
@@ -206,23 +239,29 @@ class Service:
         match ask:
             case wire.Upsert():
                 self._upsert(ask.records)
+                self._note_removal()
             case wire.Delete():
                 with self._gate.slice():
                     self._index.delete(ask.owner, ask.ids)
+                self._note_removal()
             case wire.Clear():
                 with self._gate.slice():
                     self._index.clear(ask.tenant, ask.user)
+                if self._index.collection.unclean:
+                    self._cleanup.erased()
             case wire.Flush():
                 with self._gate.slice():
                     self._index.commit()
                 self._index.sync()
-            case wire.Compact():
-                self._index.compact(self._gate.slice)
             case wire.Rebuilt():
                 self._index.collection.mark_rebuilt()
             case _:
                 assert_never(ask)
         return wire.Reply(id=ask.id)
+
+    def _note_removal(self) -> None:
+        if not self._cleanup.waiting and self._index.collection.unclean:
+            self._cleanup.removed()
 
     def _upsert(self, records: Sequence[Indexed]) -> None:
         for item in records:

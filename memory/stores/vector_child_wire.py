@@ -88,16 +88,12 @@ class Flush(_Message, frozen=True, kw_only=True, tag="flush"):
     """Make every write before this one durable."""
 
 
-class Compact(_Message, frozen=True, kw_only=True, tag="compact"):
-    """Write the collection anew, without what was removed."""
-
-
 class Rebuilt(_Message, frozen=True, kw_only=True, tag="rebuilt"):
     """The collection holds what the log says."""
 
 
 Read: TypeAlias = Search | Embed | Get | Count | Report
-Write: TypeAlias = Upsert | Delete | Clear | Flush | Compact | Rebuilt
+Write: TypeAlias = Upsert | Delete | Clear | Flush | Rebuilt
 Ask: TypeAlias = Read | Write
 
 Fault = Literal["", "input", "store", "late"]
@@ -113,6 +109,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     needs_rebuild: bool
     set_aside: str
     """Folder of a shard that did not open, or empty."""
+    unclean: bool
+    """True while files hold bytes of what was removed, until they are written anew."""
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

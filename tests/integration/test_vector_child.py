@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
+import msgspec
 import pytest
 
 from hearth.memory.errors import BadInput, StoreUnavailable
@@ -334,25 +335,52 @@ def holding(folder: Path, text: str) -> list[str]:
     return [path.name for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
 
 
-async def test_compacting_leaves_nothing_of_what_was_removed(tmp_path: Path, child: VectorChild):
-    """After an erasure and `compact` no file holds the removed text; all else is found as before."""
+async def clean(child: VectorChild) -> None:
+    async with asyncio.timeout(20):
+        while (state := (await child.health()).state) is None or state.unclean:  # noqa: ASYNC110 (no sign)
+            await asyncio.sleep(0.05)
+
+
+async def test_what_was_removed_leaves_the_files(tmp_path: Path):
+    """After an erasure, a removal and a change no file holds the old text; all else is found as before."""
+    child = VectorChild(tmp_path, PLAIN, clean_after=1.5)
+    await child.start()
     kept = [item(f"note {number}") for number in range(150)]
-    quagga = item("the quagga")
-    await child.upsert([*kept, item("the zebra", "bob"), quagga])
+    quagga, dodo = item("the quagga"), item("the dodo")
+    await child.upsert([*kept, item("the zebra", "bob"), quagga, dodo])
+    assert not (await child.health()).state.unclean
+    changed = msgspec.structs.replace(dodo.record, text="a bird")
     await child.clear("t", "bob")
     await child.delete(OWNER, [quagga.record.id])
+    await child.upsert([Indexed(record=changed, text="a bird", context="a bird")])
     question = SearchRequest(owners=(OWNER,), text="note 7", deadline=30.0, limit=200)
     before = (await child.search(question)).candidates
-    assert holding(tmp_path, "zebra")
-    assert holding(tmp_path, "quagga")
-    await child.compact()
-    assert holding(tmp_path, "zebra") == holding(tmp_path, "quagga") == []
-    assert len(before) == await child.count(OWNER) == 150
+    assert all(holding(tmp_path, word) for word in ("zebra", "quagga", "dodo"))
+    await clean(child)
+    assert holding(tmp_path, "zebra") == holding(tmp_path, "quagga") == holding(tmp_path, "dodo") == []
+    assert len(before) == await child.count(OWNER) == 151
     after = (await child.search(question)).candidates
     assert sorted(words_of(after)) == sorted(words_of(before))
     await child.upsert([item("the zebra")])
     await child.flush()
     assert (await child.search(ask("zebra"))).candidates
+    await child.close()
+
+
+async def test_files_are_cleaned_after_a_restart_too(tmp_path: Path):
+    """A process that ended before it had cleaned leaves word, and the next one does it."""
+    child = VectorChild(tmp_path, PLAIN, clean_after=600)
+    await child.start()
+    await child.upsert([item("the zebra", "bob"), item("note 1")])
+    await child.clear("t", "bob")
+    await child.close()
+    assert holding(tmp_path, "zebra")
+    child = VectorChild(tmp_path, PLAIN, clean_after=0.1)
+    await child.start()
+    await clean(child)
+    assert not holding(tmp_path, "zebra")
+    assert await child.count(OWNER) == 1
+    await child.close()
 
 
 @pytest.mark.parametrize("stage", ["shard.fresh left", "shard moved away", "shard.stale left"])
