@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import logging
 import time
@@ -27,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 KEPT_ERROR = 500
 """Characters of a provider's error that are kept."""
+LARGE_TEXT = 100_000
+"""Characters of an exchange from which it is made ready in a thread: 5 ms of masking and digests."""
 
 
 class DailyTokens:
@@ -89,12 +92,13 @@ class Flow:
         """Write the exchange down; when this returns it is durable or counted as lost. Never raises."""
         if call.draft is None or call.opened is None:
             return
-        try:
-            await self._after(call, call.opened, call.draft, reply)
-        except Exception:
-            logger.exception("an exchange could not be captured; it is lost")
-            metrics.FAILURES.labels("after").inc()
-            self.engine.capture_path.count_lost()
+        said = call.draft.dialogue
+        large = len(said.user_text) + len(said.reply_so_far) + len(reply.text) > LARGE_TEXT
+        work = self._captured(call, call.opened, call.draft, reply, large=large)
+        if large:  # takes its time in a thread, where a client that hangs up must not end it
+            await asyncio.shield(self.engine.capture_path.beside(work))
+        else:
+            await work
 
     # -- before ----------------------------------------------------------------------------------------
 
@@ -259,12 +263,26 @@ class Flow:
 
     # -- after -----------------------------------------------------------------------------------------
 
-    async def _after(self, call: Call, opened: Opened, draft: Draft, reply: WireReply) -> None:
+    async def _captured(
+        self, call: Call, opened: Opened, draft: Draft, reply: WireReply, *, large: bool
+    ) -> None:
+        try:
+            await self._after(call, opened, draft, reply, large=large)
+        except Exception:
+            logger.exception("an exchange could not be captured; it is lost")
+            metrics.FAILURES.labels("after").inc()
+            self.engine.capture_path.count_lost()
+
+    async def _after(
+        self, call: Call, opened: Opened, draft: Draft, reply: WireReply, *, large: bool
+    ) -> None:
         if reply.unparsed:
             logger.warning("%d events of a reply could not be read", reply.unparsed)
             metrics.FAILURES.labels("reply.unparsed").inc(reply.unparsed)
-        step = _step(call, opened, draft, reply)
-        page_reply = "\n\n".join(text for text in (draft.dialogue.reply_so_far, step.reply_text) if text)
+        if large:
+            step, page_reply = await asyncio.to_thread(_written, call, opened, draft, reply)
+        else:
+            step, page_reply = _written(call, opened, draft, reply)
         await self.engine.capture_step(
             opened, step, event_id=call.id, page_reply=page_reply, vector=draft.vector
         )
@@ -291,6 +309,13 @@ def _present_ids(
 def _budget(identity: Identity, window: int) -> int:
     policy = identity.policy
     return min(policy.budget, int(window * policy.budget_share)) if window else policy.budget
+
+
+def _written(call: Call, opened: Opened, draft: Draft, reply: WireReply) -> tuple[Step, str]:
+    """The step to capture, and the visible text of all its exchange's replies."""
+    step = _step(call, opened, draft, reply)
+    replies = (mask_secrets(draft.dialogue.reply_so_far), step.reply_text)
+    return step, "\n\n".join(text for text in replies if text)
 
 
 def _step(call: Call, opened: Opened, draft: Draft, reply: WireReply) -> Step:

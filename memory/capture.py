@@ -86,9 +86,9 @@ class Capture:
         if len(self._waiting) == 1:
             self._spawn(self._append_waiting())
 
-    def beside(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run `work` in a task that `drain` waits for."""
-        self._spawn(work)
+    def beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run `work` in a task that `drain` waits for; it goes on where nobody waits for what is returned."""
+        return self._spawn(work)
 
     async def drain(self) -> None:
         """Wait for every write in flight, the slow appends behind a spooled event included."""

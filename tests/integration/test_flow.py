@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from hearth.gateway.identity import Identity, Policy
 from hearth.gateway.wire import WIRES
 from hearth.gateway.wire.types import Body, Route, WireReply
 from hearth.memory.embed.use import UseEmbedder
+from hearth.memory.extract.secrets import mask_secrets
 from hearth.memory.types import Scope, ToolUse
 from tests.api import open_engine
 from tests.events import ManualClock
@@ -251,6 +254,59 @@ async def test_case_50_secrets_reach_the_provider_but_not_memory(flow: Flow, clo
     [(said, reply, _)] = await exchanges(flow)
     assert "FAKE0123456789" not in said + reply
     assert "I use Postgres" in said
+
+
+async def test_case_50_secrets_of_a_tool_loops_earlier_steps_are_in_no_page(
+    flow: Flow, clock: ManualClock
+) -> None:
+    """What the assistant wrote before it called a tool is masked in short-term memory like its last words."""
+    talker = Talker(flow, clock)
+    talker.messages = [{"role": "user", "content": "Which key do you use?"}]
+    words = "I use sk-test-FAKE0123456789abcdef here."
+    await talker.send(WireReply(text=words, tools=(ToolUse(name="look"),)))
+    call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    talker.messages += [
+        {"role": "assistant", "content": words, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "42"},
+    ]
+    await talker.send("That is all.")
+    view = await flow.engine.view(identity().scope)
+    assert [page.reply_text for page in view.pages] == ["I use [secret:api-key] here.\n\nThat is all."]
+
+
+@pytest.mark.parametrize("large", [True, False])
+async def test_a_large_exchange_is_made_ready_in_a_thread(
+    flow: Flow, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, large: bool
+) -> None:
+    """Masking megabytes holds up no other call; a short text is not worth a thread."""
+    threads = set()
+
+    def noted(text: str) -> str:
+        threads.add(threading.current_thread() is threading.main_thread())
+        return mask_secrets(text)
+
+    monkeypatch.setattr("hearth.gateway.flow.mask_secrets", noted)
+    text = "My key is sk-test-FAKE0123456789abcdef. " + "I live in Oslo. " * (10_000 if large else 1)
+    await Talker(flow, clock).say(text, "Noted.")
+    assert threads == {not large}
+    [(said, reply, _)] = await exchanges(flow)
+    assert (len(said), reply) == (len(mask_secrets(text).strip()), "Noted.")
+
+
+async def test_a_large_exchange_is_captured_though_the_client_hangs_up(
+    flow: Flow, clock: ManualClock
+) -> None:
+    """The cancellation of a call that waits for the thread loses nothing."""
+    body: Body = {"model": "gpt", "messages": [{"role": "user", "content": "I live in Oslo. " * 10_000}]}
+    call = Call(route="chat", headers=(), started_at=clock.now())
+    call.request = WIRES["chat"].read_request(body)
+    await flow.before(call, call.request, identity(), body, window=0)
+    ending = asyncio.create_task(flow.after(call, WireReply(text="Noted.")))
+    await asyncio.sleep(0)
+    assert ending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await ending
+    assert [one[1] for one in await exchanges(flow)] == ["Noted."]
 
 
 async def test_memory_that_is_broken_does_not_break_the_call(flow: Flow, clock: ManualClock) -> None:
