@@ -481,7 +481,9 @@ class Engine:
             if turn.at > now:
                 raise BadInput(f"turns[{number}].at", turn.at.isoformat(), "a time that is not in the future")
         generation = await self.log.generation(scope.tenant, scope.user)
-        events = imported_steps(scope, turns, generation=generation, mask=mask_secrets)
+        events = await asyncio.to_thread(
+            imported_steps, scope, turns, generation=generation, mask=mask_secrets
+        )
         for start in range(0, len(events), IMPORT_BATCH):
             await self._append(*events[start : start + IMPORT_BATCH])
         return len(events), len(turns)
