@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -18,8 +17,17 @@ from hearth.memory.types import Scope
 Headers = Sequence[tuple[str, str]]
 """Header names and values in the order received, repeats included; names in any case."""
 
-TOKEN_HEADERS = ("x-litellm-api-key", "authorization", "api-key", "x-api-key", "x-goog-api-key")
+TOKEN_HEADERS = (
+    "x-litellm-api-key",
+    "authorization",
+    "api-key",
+    "x-api-key",
+    "x-goog-api-key",
+    "ocp-apim-subscription-key",
+)
 """Where clients put their key, in the order in which LiteLLM looks."""
+_SCHEMES = ("Bearer ", "bearer ", "Basic ")
+"""What LiteLLM takes off a key in the first two of them; `authorization` must have one."""
 
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True):
@@ -181,13 +189,14 @@ def new_key(name: str) -> NewKey:
 
 
 def presented_key(headers: Headers) -> str:
-    """The key that a request carries, without its scheme; empty where there is none."""
-    given = {name.lower(): value for name, value in reversed(headers)}
-    for name in TOKEN_HEADERS:
-        value = given.get(name, "").strip()
-        if value:
-            return re.sub(r"^(bearer|basic)\s+", "", value, flags=re.IGNORECASE)
-    return ""
+    """The key that a request carries, without its scheme, by LiteLLM's rules; empty where there is none."""
+    given = {name.lower(): value.strip() for name, value in reversed(headers)}
+    name = next((name for name in TOKEN_HEADERS if given.get(name)), "")
+    value = given.get(name, "")
+    if name not in ("authorization", "x-litellm-api-key"):
+        return value
+    scheme = next((scheme for scheme in _SCHEMES if value.startswith(scheme)), "")
+    return value.removeprefix(scheme) if scheme or name != "authorization" else ""
 
 
 def key_table(settings: HearthSettings) -> KeyTable:

@@ -25,6 +25,7 @@ from hearth.config.litellm_document import litellm_document, write_document
 from hearth.config.load import load_settings, parse_settings
 from hearth.config.settings import digest_of
 from hearth.gateway.identity import Off
+from hearth.gateway.keys import presented_key
 from hearth.testing.provider import ScriptedProvider
 
 APP, ALICE, LIMITED, TOKENS, ONE_AT_A_TIME = (f"sk-{name}-0123456789abcdef" for name in "abcde")
@@ -144,6 +145,28 @@ def test_a_known_key_is_let_in_wherever_the_client_puts_it(
     """Bearer tokens and x-api-key both work."""
     value = f"Bearer {key}" if header == "Authorization" else key
     assert chat(proxy, {header: value}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Authorization": APP},
+        {"Authorization": f"BEARER {APP}"},
+        {"Authorization": f"bearer {APP}"},
+        {"Authorization": f"Basic {APP}"},
+        {"Authorization": APP, "x-api-key": APP},
+        {"Authorization": "", "x-api-key": APP},
+        {"x-api-key": f"Bearer {APP}"},
+        {"x-litellm-api-key": f"Bearer {APP}", "Authorization": "Bearer sk-other"},
+        {"x-goog-api-key": APP},
+        {"Ocp-Apim-Subscription-Key": APP},
+        {"api-key": "sk-other", "x-api-key": APP},
+    ],
+)
+def test_the_memory_api_finds_keys_by_litellms_rules(proxy: httpx.Client, headers: dict[str, str]) -> None:
+    """A request whose key the model routes do not find has none for the memory API either."""
+    found = presented_key(list(headers.items())) == APP
+    assert chat(proxy, headers).status_code == (200 if found else 401)
 
 
 def test_an_anthropic_client_is_let_in(proxy: httpx.Client) -> None:

@@ -85,11 +85,14 @@ def test_one_key_under_two_names_is_refused(second: str) -> None:
     ("headers", "token"),
     [
         ([("Authorization", "Bearer sk-a")], "sk-a"),
-        ([("authorization", "bearer  sk-a ")], "sk-a"),
+        ([("authorization", "bearer sk-a ")], "sk-a"),
+        ([("authorization", "sk-a"), ("x-api-key", "sk-b")], ""),
+        ([("x-api-key", "Bearer sk-a")], "Bearer sk-a"),
         ([("X-Api-Key", "sk-a")], "sk-a"),
         ([("api-key", "sk-a")], "sk-a"),
         ([("x-api-key", "sk-a"), ("authorization", "Bearer sk-b")], "sk-b"),
         ([("x-litellm-api-key", "Bearer sk-c"), ("authorization", "Bearer sk-b")], "sk-c"),
+        ([("x-litellm-api-key", "sk-c")], "sk-c"),
         ([("authorization", ""), ("x-api-key", "sk-a")], "sk-a"),
         ([("cookie", "sk-a")], ""),
         ([], ""),
@@ -98,7 +101,7 @@ def test_one_key_under_two_names_is_refused(second: str) -> None:
 def test_the_key_is_found_where_each_kind_of_client_puts_it(
     headers: list[tuple[str, str]], token: str
 ) -> None:
-    """OpenAI's clients send a bearer token, Anthropic's x-api-key."""
+    """OpenAI's clients send a bearer token, Anthropic's x-api-key; a bare authorization is none."""
     assert presented_key(headers) == token
 
 
