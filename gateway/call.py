@@ -46,7 +46,7 @@ class Call:
     draft: Draft | None = None
     """What capture writes once the reply is known; None where nothing is written."""
     status: Literal["ok", "off", "partial", "failed"] = "off"
-    reason: str = "route"
+    reason: str = ""
     shadow: bool = False
     milliseconds: float = 0.0
     """Time that Hearth took before the call was forwarded."""
@@ -55,6 +55,10 @@ class Call:
     captured: bool = False
     link: ChainLink | None = None
     """The turn to hold where the backend keeps no chain of responses itself."""
+
+    def __post_init__(self) -> None:
+        """Until memory is asked, a call has none: its route has none, or it is refused before."""
+        self.reason = self.reason or ("refused" if self.route else "route")
 
     def off(self, reason: str) -> None:
         """Go on without memory, and say why."""

@@ -11,6 +11,7 @@ from hearth.gateway.call import CALL, Call, response_headers
 from hearth.gateway.flow import Flow
 from hearth.gateway.runtime import Gateway
 from hearth.gateway.wire import WIRES, route_of
+from hearth.gateway.wire.refusal import is_no_object, refusal
 from hearth.gateway.wire.sse import Gate
 from hearth.gateway.wire.surrogates import without_lone_surrogates
 from hearth.gateway.wire.types import Wire
@@ -58,6 +59,10 @@ class Edge:
 
     async def _serve(self, scope: AsgiScope, receive: Receive, send: Send, call: Call, wire: Wire) -> None:
         tee = _RequestTee(receive, call)
+        await tee.read()
+        if is_no_object(call.raw_body, call.headers):
+            await _refuse(call, wire, send)
+            return
         reply = _ReplyTee(call, wire, self._running().flow, send)
         CALL.set(call)
         try:
@@ -66,7 +71,8 @@ class Edge:
                 logger.info("the provider refused a prompt with a block; trying once without")
                 metrics.FAILURES.labels("refused_with_block").inc()
                 call.without_block = True
-                await self._app(dict(scope), tee.replay, reply.again())
+                tee.rewind()
+                await self._app(dict(scope), tee.receive, reply.again())
         finally:
             await reply.finish()
 
@@ -83,29 +89,44 @@ class _PassedThrough:
         await self._send(message)
 
 
+async def _refuse(call: Call, wire: Wire, send: Send) -> None:
+    """Answer 400 to a body that is no object, which LiteLLM answers with a 500 and pages of traceback."""
+    body = refusal(wire.route, "The request body is no JSON object.")
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    start: Message = {"type": "http.response.start", "status": 400, "headers": headers}
+    _add_headers(start, call)
+    await send(start)
+    await send({"type": "http.response.body", "body": body})
+
+
 class _RequestTee:
-    """Keeps the request's body for the app, in one piece, and can give it again."""
+    """Reads the request's body and gives it to the app, in one piece, as often as it is tried."""
 
     def __init__(self, receive: Receive, call: Call) -> None:
         self._receive, self._call = receive, call
-        self._replayed = False
+        self._next: Message | None = None
 
-    async def receive(self) -> Message:
+    async def read(self) -> None:
+        """Take the whole body in; a client that hangs up before its end is left to the app."""
         parts: list[bytes] = []
         message = await self._receive()
         while message["type"] == "http.request":
             parts.append(message.get("body", b""))
             if not message.get("more_body", False):
                 self._call.raw_body = without_lone_surrogates(b"".join(parts))
-                return {"type": "http.request", "body": self._call.raw_body, "more_body": False}
+                self.rewind()
+                return
             message = await self._receive()
-        return message
+        self._next = message
 
-    async def replay(self) -> Message:
-        if not self._replayed:
-            self._replayed = True
-            return {"type": "http.request", "body": self._call.raw_body, "more_body": False}
-        return await self._receive()
+    def rewind(self) -> None:
+        """Let the body be received again."""
+        self._next = {"type": "http.request", "body": self._call.raw_body, "more_body": False}
+
+    async def receive(self) -> Message:
+        """The app's `receive`."""
+        given, self._next = self._next, None
+        return given if given is not None else await self._receive()
 
 
 class _ReplyTee:
@@ -145,6 +166,8 @@ class _ReplyTee:
         self._stream = any(
             name.lower() == b"content-type" and b"event-stream" in value for name, value in message["headers"]
         )
+        if self._status == 401 and self._call.request is None:
+            self._call.off("identity")
         _add_headers(message, self._call)
         if self._may_be_refused():
             self._held = message

@@ -113,6 +113,20 @@ def test_routes_without_memory_say_so(gateway: GatewayProcess, provider: Scripte
 
 
 @pytest.mark.parametrize("route", ROUTES)
+def test_what_can_not_be_served_is_refused_as_the_clients_mistake(
+    gateway: GatewayProcess, provider: ScriptedProvider, route: RouteName
+) -> None:
+    """A body that is no object is a 400 and an unknown key a 401; neither is a matter of the route."""
+    with gateway.client(APP) as client:
+        odd = client.post(PATHS[route], json=[1, 2])
+    assert (odd.status_code, odd.headers["x-hearth-reason"]) == (400, "refused")
+    assert "no JSON object" in odd.json()["error"]["message"]
+    unknown = ask(gateway, "", "Hello", route=route, key="sk-unknown-0123456789abcdef")
+    assert (unknown.status, unknown.headers["x-hearth-reason"]) == (401, "identity")
+    assert not provider.requests
+
+
+@pytest.mark.parametrize("route", ROUTES)
 def test_case_29_a_refusal_of_the_provider_stays_what_it_was(
     gateway: GatewayProcess, provider: ScriptedProvider, user: str, route: RouteName
 ) -> None:

@@ -1,0 +1,101 @@
+"""The edge alone, around an app that notes what reaches it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import httpx
+import pytest
+
+from hearth.gateway.edge import AsgiScope, Edge, Receive, Send
+from hearth.gateway.flow import Flow
+from hearth.gateway.runtime import Gateway
+from hearth.memory.engine import Engine
+
+OPENAI = {
+    "error": {
+        "message": "The request body is no JSON object.",
+        "type": "invalid_request_error",
+        "param": None,
+        "code": "400",
+    }
+}
+ANTHROPIC = {
+    "type": "error",
+    "error": {"type": "invalid_request_error", "message": "The request body is no JSON object."},
+}
+FORMATS = [
+    ("/v1/chat/completions", OPENAI),
+    ("/v1/messages", ANTHROPIC),
+    ("/v1/responses", OPENAI),
+    ("/v1/completions", OPENAI),
+]
+
+
+@dataclass
+class Inner:
+    """An app that answers every request with one status and keeps the bodies."""
+
+    status: int = 200
+    bodies: list[bytes] = field(default_factory=list)
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        message = await receive()
+        self.bodies.append(message["body"])
+        headers = [(b"content-type", b"application/json")]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": b"{}"})
+
+
+async def post(inner: Inner, path: str, body: bytes, **headers: str) -> httpx.Response:
+    """Send a body through the edge; no call of these tests comes as far as memory."""
+    flow = Flow(cast("Engine", None))
+    gateway = cast("Gateway", type("Gateway", (), {"flow": flow}))
+    transport = httpx.ASGITransport(cast("Any", Edge(inner, lambda: gateway)))
+    async with httpx.AsyncClient(transport=transport, base_url="http://hearth") as client:
+        return await client.post(path, content=body, headers={"content-type": "application/json", **headers})
+
+
+@pytest.mark.parametrize(("path", "expected"), FORMATS)
+@pytest.mark.parametrize("body", [b"[1,2]", b' "text"', b"7", b"null", b"true", b"[]"])
+async def test_a_body_that_is_no_object_is_refused_in_the_routes_own_format(
+    path: str, expected: dict[str, Any], body: bytes
+) -> None:
+    """It is the client's mistake: a 400 that says so, and LiteLLM does not see it."""
+    inner = Inner()
+    answer = await post(inner, path, body)
+    assert (answer.status_code, answer.json()) == (400, expected)
+    assert (answer.headers["x-hearth-status"], answer.headers["x-hearth-reason"]) == ("off", "refused")
+    assert inner.bodies == []
+
+
+@pytest.mark.parametrize("body", [b'{"messages": 42}', b"\n {}", b"", b"[1,", b"nonsense"])
+async def test_every_other_body_reaches_litellm_as_it_is(body: bytes) -> None:
+    """What is wrong with an object, or is no JSON, is LiteLLM's and the provider's to say."""
+    inner = Inner()
+    assert (await post(inner, "/v1/chat/completions", body)).status_code == 200
+    assert inner.bodies == [body]
+
+
+async def test_a_form_is_no_json() -> None:
+    """LiteLLM takes forms too, and a form may begin like a number."""
+    inner = Inner()
+    kind = "application/x-www-form-urlencoded"
+    assert (await post(inner, "/v1/chat/completions", b"7", **{"content-type": kind})).status_code == 200
+
+
+async def test_other_routes_keep_their_bodies() -> None:
+    """The rule is the model routes' alone."""
+    inner = Inner(status=404)
+    answer = await post(inner, "/v1/embeddings", b"[1,2]")
+    assert (answer.status_code, inner.bodies) == (404, [b"[1,2]"])
+    assert answer.headers["x-hearth-reason"] == "route"
+
+
+@pytest.mark.parametrize(("status", "reason"), [(401, "identity"), (429, "refused"), (500, "refused")])
+async def test_a_call_that_is_refused_before_memory_says_so(status: int, reason: str) -> None:
+    """A key that is not known is a matter of identity; the route would have had memory."""
+    answer = await post(Inner(status=status), "/v1/chat/completions", b"{}")
+    assert (answer.headers["x-hearth-status"], answer.headers["x-hearth-reason"]) == ("off", reason)
