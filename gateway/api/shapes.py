@@ -230,7 +230,9 @@ class ExchangeOut(BaseModel):
     route: str
     steps: int
     injected: list[str] = Field(description="Ids of the records that were recalled into it.")
-    usage: dict[str, int] | None = Field(description="Tokens as the provider counted them.")
+    usage: dict[str, int] | None = Field(
+        description="Tokens as the provider counted them; null until known, a moment after some replies."
+    )
     trace: str = Field(description="Id for GET /memory/v1/recalls/{id}; empty where nothing was recalled.")
 
     @classmethod
