@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -28,9 +29,9 @@ from hearth.memory.ports import Embedder
 from hearth.memory.recall.cues import is_small_talk
 from hearth.memory.recall.lexical import analyzed
 from hearth.memory.recall.policy import Weights
-from hearth.memory.recall.pool import Numbers, gather
+from hearth.memory.recall.pool import Numbers, Pool, gather
 from hearth.memory.recall.rank import combine, signals
-from hearth.memory.recall.relevance import FITTED_FLOOR, Fit, Logistic, relevance_signals
+from hearth.memory.recall.relevance import FITTED_FLOOR, Fit, Logistic, judged, relevance_signals
 from hearth.memory.stores.analyzer import Analyzer
 from hearth.memory.stores.terms import inverse_frequency, saturated
 from hearth.memory.tiers.indexed import index_record, record_text
@@ -53,13 +54,22 @@ NOT_NEGATIVE = frozenset({"cosine", "margin", "coverage", "lexical", "personal"}
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    """The signals of the best candidates for one question (positive: of its evidence alone)."""
+    """One question's candidates, and which are the best of them (positive: its evidence alone)."""
 
     kind: str
     fold: int
-    rows: dict[str, Numbers]
-    blind: dict[str, Numbers]
+    question: str
+    pool: Pool
+    best: Sequence[int]
+    """Places in the pool."""
+    blind: Pool
     """The same as they are where the question has no vector."""
+    best_blind: Sequence[int]
+
+    @cached_property
+    def signals(self) -> Mapping[str, Numbers]:
+        """Of every candidate."""
+        return relevance_signals(self.pool, self.question)
 
     @property
     def positive(self) -> bool:
@@ -193,10 +203,18 @@ class Sampler:
         blind = [
             msgspec.structs.replace(one, text_score=None, context_score=None) for one in found.candidates
         ]
-        rows = _best(found, text, wanted)
-        unseen = _best(SearchResult(candidates=tuple(blind), missing=("dense",)), text, wanted)
-        if rows and unseen:
-            yield Example(kind=kind, fold=fold, rows=rows, blind=unseen)
+        pool, best = _best(found, text, wanted)
+        unseen, best_blind = _best(SearchResult(candidates=tuple(blind), missing=("dense",)), text, wanted)
+        if best and best_blind:
+            yield Example(
+                kind=kind,
+                fold=fold,
+                question=text,
+                pool=pool,
+                best=best,
+                blind=unseen,
+                best_blind=best_blind,
+            )
 
     def _queries(self, texts: Sequence[str]) -> Numbers:
         return np.array(self._embedder.embed_queries(list(texts)))
@@ -211,13 +229,12 @@ class Sampler:
         return [int(place) for place in self._random.choice(list(places), size, replace=False)]
 
 
-def _best(found: SearchResult, text: str, wanted: set[str] | None) -> dict[str, Numbers]:
-    """Signals of the best three, or of the best wanted one among the first ten; empty where none is."""
+def _best(found: SearchResult, text: str, wanted: set[str] | None) -> tuple[Pool, list[int]]:
+    """The pool, and the places of the best three or of the best wanted one among the first ten."""
     pool = gather(found, ShortTermView(), text, analyzed)
     scores = combine(signals(pool, Query(text=text, at=NOW), Weights()), Weights())
-    best = np.argsort(-scores, kind="stable")[:10]
-    rows = best[:3] if wanted is None else [i for i in best if pool.records[i].id in wanted][:1]
-    return {name: values[rows] for name, values in relevance_signals(pool, text).items()} if len(rows) else {}
+    best = np.argsort(-scores, kind="stable")[:10].tolist()
+    return pool, best[:3] if wanted is None else [i for i in best if pool.records[i].id in wanted][:1]
 
 
 def _memory(number: int, text: str) -> Memory:
@@ -234,7 +251,7 @@ def _memory(number: int, text: str) -> Memory:
 
 def fit(examples: Sequence[Example], names: Sequence[str]) -> Logistic:
     """Weighted, lightly regularised logistic regression by Newton's method, on each example's first row."""
-    rows = np.array([[example.rows[name][0] for name in names] for example in examples])
+    rows = np.array([[example.signals[name][example.best[0]] for name in names] for example in examples])
     labels = np.array([float(example.positive) for example in examples])
     counts = Counter(example.kind for example in examples)
     weights = np.array([SHARES[example.kind] / counts[example.kind] for example in examples]) * len(examples)
@@ -257,6 +274,12 @@ def fit(examples: Sequence[Example], names: Sequence[str]) -> Logistic:
     )
 
 
+def probability(example: Example, model: Logistic) -> Numbers:
+    """The model's, of each candidate; 0 where no vector and no word tells anything."""
+    nothing = np.isnan(example.pool.cosine) & (example.pool.coverage == 0)
+    return np.where(nothing, 0.0, model(example.signals))
+
+
 def passes(examples: Sequence[Example], names: Sequence[str]) -> dict[str, float]:
     """Share of each kind that reaches the floor, each fold by a model that has not seen it."""
     reached: dict[str, list[bool]] = {kind: [] for kind in SHARES}
@@ -264,7 +287,8 @@ def passes(examples: Sequence[Example], names: Sequence[str]) -> dict[str, float
         model = fit([example for example in examples if example.fold % FOLDS != fold], names)
         for example in examples:
             if example.fold % FOLDS == fold:
-                reached[example.kind].append(bool(model(example.rows).max() >= FITTED_FLOOR))
+                chances = judged(example.pool, example.question, probability(example, model))
+                reached[example.kind].append(bool(chances[example.best].max() >= FITTED_FLOOR))
     return {kind: round(sum(hits) / len(hits), 3) for kind, hits in reached.items()}
 
 
@@ -287,7 +311,7 @@ def main() -> None:
         models[embedder.name] = fit(examples, SIGNALS["embedder"])
         measured[embedder.name] = passes(examples, SIGNALS["embedder"])
         print(embedder.name, models[embedder.name], measured[embedder.name], flush=True)
-    blind = [replace(one, rows=one.blind) for one in together]
+    blind = [replace(one, pool=one.blind, best=one.best_blind) for one in together]
     for name, examples in (("lexical", blind), ("unknown", together)):
         models[name] = fit(examples, SIGNALS[name])
         measured[name] = passes(examples, SIGNALS[name])

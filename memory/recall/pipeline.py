@@ -16,7 +16,7 @@ from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.pool import Analyze, Numbers, Pool, gather
 from hearth.memory.recall.query import lexical_text, shorten
 from hearth.memory.recall.rank import combine, signals
-from hearth.memory.recall.relevance import FITTED_FLOOR, relevance
+from hearth.memory.recall.relevance import FITTED_FLOOR, SMALL, relevance
 from hearth.memory.types import Block, Query, Scope, Scored, SearchResult, ShortTermView
 
 Verdict = Literal["in", "below floor", "already present", "duplicate", "over budget", "stale", "filtered"]
@@ -72,6 +72,9 @@ def _verdicts(
 ) -> list[Verdict]:
     """`in` for what may be shown: nothing, unless one of them reaches the floor that the request lacks."""
     floor = FITTED_FLOOR if policy.floor is None else policy.floor
+    least = policy.item_floor
+    if 0 < len(order) <= SMALL:
+        least = max(least, policy.item_share * float(chances.max()))
     present = Present(gate.query.present)
     verdicts: list[Verdict] = ["below floor"] * len(order)
     reached = False
@@ -79,7 +82,7 @@ def _verdicts(
         record = pool.records[i]
         if refusal := gate.refuses(record):
             verdicts[i] = refusal
-        elif chances[i] >= policy.item_floor:
+        elif chances[i] >= least:
             verdicts[i] = "already present" if present.has(record) else "in"
             reached = reached or (verdicts[i] == "in" and bool(chances[i] >= floor))
     return verdicts if reached else ["below floor" if verdict == "in" else verdict for verdict in verdicts]

@@ -57,6 +57,8 @@ class RecallPolicy(msgspec.Struct, frozen=True, kw_only=True):
     the embedder's model was fitted to part questions about the user from all others."""
     item_floor: float = 0.05
     """Relevance that every further item must reach."""
+    item_share: float = 0.25
+    """Of the best candidate's relevance: what every further item must reach too, among few candidates."""
     limit: int = 100
     """Candidates asked of the store for each kind of score."""
     max_items: int = 60

@@ -9,7 +9,7 @@ and 0.8 for another. `relevance.json` holds one set of coefficients an embedder,
     size       natural logarithm of the number of candidates: the best of many is less of a surprise
     coverage   share of the question's idf mass that the candidate's words hold
     lexical    natural logarithm of 1 + the lexical score
-    personal   1 if the question speaks in the first person
+    personal   1 if the question is about the user's own affairs
 
 A model without `cosine` serves where the question's vector is missing (`lexical`), one with `margin` in place
 of `cosine` where the embedder is none of those we fitted (`unknown`): it lets through less.
@@ -25,12 +25,22 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from hearth.memory.recall.cues import is_personal, is_small_talk
+from hearth.memory.recall.cues import asks, concerns_self, is_small_talk, speaks_of_self
 from hearth.memory.recall.pool import Numbers, Pool
+from hearth.memory.recall.unanswered import only_asks, says_nothing
+from hearth.memory.types import Memory, Record
 
 FITTED_FLOOR: Final = 0.5
 """The models are fitted to classes of equal weight, so that one half parts them best."""
+SMALL: Final = 40
+"""Candidates up to which a memory is a new user's: too few for a cosine to stand out from."""
 _FEW: Final = 5
+_LEAST: Final = 0.05
+"""Relevance below which nobody asks what a page says."""
+_CLEAR: Final = 0.95
+"""Relevance of a candidate beside which a question needs no others."""
+_NEAREST: Final = 8
+"""Candidates that a question about oneself is given at most, where none is clear."""
 
 
 class Logistic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -66,7 +76,32 @@ def relevance(pool: Pool, question: str, embedder: str) -> Numbers:
     by_words = np.where(
         pool.coverage > 0, model_for("lexical")(signals), 0.0
     )  # no word shared: nothing is known
-    return np.where(known, model_for(embedder)(dense), by_words)
+    return judged(pool, question, np.where(known, model_for(embedder)(dense), by_words))
+
+
+def judged(pool: Pool, question: str, chances: Numbers) -> Numbers:
+    """A model's probabilities with what no fitted number tells.
+
+    A page that says nothing has none. A question about oneself, among few candidates of which none is clear,
+    gives the nearest that tell of the user one half: what one is allergic to bears on what to cook, and no
+    vector and no word says so.
+    """
+    made = chances.copy()
+    for i in np.flatnonzero(chances >= _LEAST):
+        if says_nothing(pool.records[i]):
+            made[i] = 0.0
+    if len(made) > SMALL or made.max() >= _CLEAR or not (asks(question) and concerns_self(question)):
+        return made
+    nearest = [i for i in np.argsort(-made, kind="stable") if made[i] > 0 and _tells(pool.records[i])]
+    made[nearest[:_NEAREST]] = np.maximum(made[nearest[:_NEAREST]], FITTED_FLOOR)
+    return made
+
+
+def _tells(record: Record) -> bool:
+    """True if the record tells something about the user, rather than asks."""
+    if isinstance(record, Memory):
+        return record.type != "knowledge"
+    return speaks_of_self(record.user_text) and not only_asks(record.user_text)
 
 
 def relevance_signals(pool: Pool, question: str) -> Mapping[str, Numbers]:
@@ -78,7 +113,7 @@ def relevance_signals(pool: Pool, question: str) -> Mapping[str, Numbers]:
         "size": np.full(count, np.log(max(count, 1))),
         "coverage": pool.coverage,
         "lexical": np.log1p(pool.lexical),
-        "personal": np.full(count, float(is_personal(question))),
+        "personal": np.full(count, float(concerns_self(question))),
     }
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hearth.memory.recall.cues import is_personal, is_small_talk
+from hearth.memory.recall.cues import asks, concerns_self, is_small_talk
 from hearth.memory.recall.dates import date_parts, local_day
 from hearth.memory.recall.policy import PRESETS, RecallPolicy
 from hearth.memory.recall.query import about_the_past, lexical_text, search_request, search_text, shorten
@@ -97,10 +97,30 @@ def test_what_only_begins_like_small_talk_is_a_question(text):
 @pytest.mark.parametrize(
     "text", ["Where do I live?", "Wie heißt meine Katze?", "¿Dónde vivo?", "我住在哪里", "Где я живу?"]
 )
-def test_first_person_is_told_in_many_languages(text):
-    """A signal of the relevance model."""
-    assert is_personal(text)
-    assert not is_personal("What is the capital of Australia?")
+def test_a_question_about_oneself_is_told_in_many_languages(text):
+    """A signal of the relevance model, and what gives a new user the nearest facts."""
+    assert asks(text)
+    assert concerns_self(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What is the capital of Australia?",
+        "How do I boil an egg?",
+        "Tell me a joke",
+        "Can you help me write a letter?",
+        "Why does my code raise IndexError?",
+        "Please correct my sentence: She go to school.",
+        "Wie kann ich in Git einen Commit zurücknehmen?",
+        "¿Cómo puedo ordenar una lista?",
+        "Comment puis-je trier un tableau ?",
+        "我怎么学习编程？",
+    ],
+)
+def test_how_a_thing_is_done_is_no_question_about_oneself(text):
+    """Neither a how-to in the first person nor work on code and prose asks for what is remembered."""
+    assert not concerns_self(text)
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,43 @@ async def test_without_a_vector_words_decide(ask):
     assert await ask("Write a haiku about autumn", NUMBER, HOME, CAT, dense=False) == []
 
 
+KIWI, LISBON, DOG, NAME = (
+    "I am allergic to kiwi",
+    "I moved to Lisbon in March and work as a nurse",
+    "By the way, my dog is called Zebedee",
+    "My name is Ada",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What should I cook tonight?", KIWI),
+        ("Where do I live?", LISBON),
+        ("What do I do for a living?", LISBON),
+        ("Was soll ich heute kochen?", KIWI),
+    ],
+)
+async def test_an_indirect_question_about_oneself_reaches_the_nearest_facts(ask, question, answer):
+    """Without a word in common, alone and among a few others."""
+    assert await ask(question, answer) == [answer]
+    assert answer in await ask(question, KIWI, LISBON, DOG, NAME)
+
+
+async def test_a_clear_hit_brings_no_noise_along(ask):
+    """Where one of a few answers by itself, those that are much less likely stay out."""
+    assert await ask("What is the name of my dog?", KIWI, LISBON, DOG) == [DOG]
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Write a haiku about rivers", "What is 17*23?", "Fix this Python traceback: KeyError: 'name'"],
+)
+async def test_an_unrelated_request_of_a_new_user_recalls_nothing(ask, question):
+    """However few and however personal the memories are."""
+    assert await ask(question, KIWI, LISBON, DOG, NAME) == []
+
+
 @given(
     cosines=st.lists(st.floats(-1, 1), min_size=1, max_size=30),
     coverage=st.floats(0, 1),
