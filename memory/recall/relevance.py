@@ -87,12 +87,14 @@ def judged(pool: Pool, question: str, chances: Numbers) -> Numbers:
     vector and no word says so.
     """
     made = chances.copy()
-    for i in np.flatnonzero(chances >= _LEAST):
+    for i in np.flatnonzero(chances >= _LEAST).tolist():
         if says_nothing(pool.records[i]):
             made[i] = 0.0
     if len(made) > SMALL or made.max() >= _CLEAR or not (asks(question) and concerns_self(question)):
         return made
-    nearest = [i for i in np.argsort(-made, kind="stable") if made[i] > 0 and _tells(pool.records[i])]
+    nearest = [
+        i for i in np.argsort(-made, kind="stable").tolist() if made[i] > 0 and _tells(pool.records[i])
+    ]
     made[nearest[:_NEAREST]] = np.maximum(made[nearest[:_NEAREST]], FITTED_FLOOR)
     return made
 
