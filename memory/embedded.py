@@ -75,7 +75,6 @@ async def open_memory(
             clock=clock,
             policy=policy or RecallPolicy(),
             embedder=long_term.embedder,
-            short_term_is_new=short_term.fresh,
         )
         await outbox.drain(log)
         await worker.start()

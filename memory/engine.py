@@ -119,9 +119,7 @@ class Engine:
         clock: Clock,
         policy: RecallPolicy,
         embedder: str,
-        short_term_is_new: bool = False,
     ) -> None:
-        """`short_term_is_new`: that store began empty, so that a user's pages come back from the log."""
         self.log = log
         self.short_term = short_term
         self.long_term = long_term
@@ -132,7 +130,7 @@ class Engine:
         self.policy = policy
         self.embedder = embedder
         self.traces = TraceRing()
-        self._refilled: set[str] | None = set() if short_term_is_new else None
+        self._refilling: set[str] = set()
         self._breakers = AsyncCircuitBreakerFactory(default_threshold=5, default_ttl=10)
 
     # -- the request path ------------------------------------------------------------------------------
@@ -182,8 +180,8 @@ class Engine:
         seen = await self._guard(
             "short_term", self.short_term.latest(scope, limit=LATEST_PAGES), ShortTermView()
         )
-        if self._refilled is not None and not seen.pages and scope.owner not in self._refilled:
-            self._refilled.add(scope.owner)
+        if not seen.known and scope.owner not in self._refilling:
+            self._refilling.add(scope.owner)
             self.capture_path.beside(self._refill(scope))
         return seen
 
@@ -564,9 +562,12 @@ class Engine:
         try:
             for page in await self.log.pages(scope.tenant, scope.user, limit=LATEST_PAGES):
                 await self.short_term.push(page, vector=None, block=None)
+            await self.short_term.settle(scope, [])
         except HearthError:
             logger.warning("short-term memory could not be refilled for a user", exc_info=True)
             metrics.FAILURES.labels("short_term.refill").inc()
+        finally:
+            self._refilling.discard(scope.owner)
 
     async def _append(self, *events: Event) -> None:
         await self.log.append(events)

@@ -338,6 +338,8 @@ class ShortTermView(msgspec.Struct, frozen=True, kw_only=True):
     """Blocks of the current session's exchanges, oldest first."""
     lagging: bool = False
     """True while pages that long-term memory does not have yet had to leave for the hard cap."""
+    known: bool = True
+    """False where the store has never heard of the user, or has lost all: the log's pages then come back."""
 
 
 class ImportedTurn(msgspec.Struct, frozen=True, kw_only=True):

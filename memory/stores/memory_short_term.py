@@ -63,7 +63,9 @@ class InMemoryShortTerm:
 
     async def latest(self, scope: Scope, *, limit: int) -> ShortTermView:
         """The owner's latest pages, oldest first, and the blocks of `scope.session`."""
-        subject = self._subject(scope)
+        subject = self._subjects.get((scope.tenant, scope.user))
+        if subject is None:
+            return ShortTermView(known=False)
         held = self._newest_first(subject, scope.owner)[:limit][::-1]
         return ShortTermView(
             pages=tuple(one.page for one in held),

@@ -44,8 +44,6 @@ class SqliteShortTerm:
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="short-term")
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
-        self.fresh = False
-        """True if the file was made at this start, so that the log has pages this store lacks."""
 
     async def start(self) -> None:
         """Open the file. Raises StoreUnavailable where it can't be made or opened."""
@@ -82,7 +80,10 @@ class SqliteShortTerm:
             lagging = reader.execute(
                 "SELECT 1 FROM dropped WHERE owner = ? LIMIT 1", (scope.owner,)
             ).fetchone()
-        return _view(pages[::-1], blocks, lagging=lagging is not None)
+            known = reader.execute(
+                "SELECT 1 FROM generations WHERE subject = ?", (_subject(scope),)
+            ).fetchone()
+        return _view(pages[::-1], blocks, lagging=lagging is not None, known=known is not None)
 
     async def settle(self, scope: Scope, pages: Sequence[Page]) -> None:
         """Mark those pages as safe in long-term memory, with the texts given; beyond capacity they leave.
@@ -116,7 +117,6 @@ class SqliteShortTerm:
 
     def _open(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        self.fresh = not self._path.exists()
         try:
             self._writer = _connect(self._path)
         except sqlite3.DatabaseError as error:
@@ -137,7 +137,6 @@ class SqliteShortTerm:
         self._path.replace(aside)
         for companion in ("-wal", "-shm"):
             Path(f"{self._path}{companion}").unlink(missing_ok=True)
-        self.fresh = True
 
     def _close(self) -> None:
         for connection in (self._reader, self._writer):
@@ -176,6 +175,7 @@ class SqliteShortTerm:
     def _settle(self, scope: Scope, pages: Sequence[Page]) -> None:
         subject = _subject(scope)
         with self._transaction() as writer:
+            writer.execute("INSERT OR IGNORE INTO generations VALUES (?, 0)", (subject,))
             owners = {owner for page in pages for owner in _settle_one(writer, subject, page)}
             writer.execute(
                 "DELETE FROM lately WHERE subject = ? AND arrival <= "
@@ -269,7 +269,7 @@ def _admit(writer: sqlite3.Connection, subject: str, generation: int) -> bool:
     if known is not None and generation <= known[0]:
         return bool(generation == known[0])
     writer.execute("INSERT OR REPLACE INTO generations VALUES (?, ?)", (subject, generation))
-    if known is not None:
+    if known is not None and known[0]:  # 0: known, but of no generation yet
         for table in ("pages", "blocks"):
             writer.execute(
                 f"DELETE FROM {table} WHERE subject = ? AND generation < ?",  # noqa: S608 - constants
@@ -335,7 +335,11 @@ def _settle_one(writer: sqlite3.Connection, subject: str, page: Page) -> list[st
 
 
 def _view(
-    pages: Sequence[tuple[bytes, bytes | None]], blocks: Sequence[tuple[bytes]], *, lagging: bool
+    pages: Sequence[tuple[bytes, bytes | None]],
+    blocks: Sequence[tuple[bytes]],
+    *,
+    lagging: bool,
+    known: bool,
 ) -> ShortTermView:
     decoded = [(_PAGE.decode(body), vector) for body, vector in pages]
     return ShortTermView(
@@ -347,4 +351,5 @@ def _view(
         },
         blocks=tuple(_BLOCK.decode(body) for (body,) in blocks),
         lagging=lagging,
+        known=known,
     )
