@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -203,13 +204,18 @@ def _explain(detail: ErrorDetails, origin: _Origin) -> Problem:
 
 
 def _shown(path: KeyPath, value: object) -> str:
-    """The value for a message; of `keys` only what can't be a secret put in the wrong place."""
+    """The value for a message; of `keys` only what can't be a secret put in the wrong place, of addresses
+    what holds no password.
+    """
     if path[:1] == ("keys",) and path[-1] not in _PLAIN_KEY_FIELDS:
         return "a value that is not shown"
+    if str(path[-1]).endswith("_url"):
+        value = _PASSWORD.sub("//…@", str(value))
     text = repr(value)
     return text if len(text) <= 80 else text[:79] + "…"
 
 
+_PASSWORD = re.compile(r"//[^/]*@")
 _PLAIN_KEY_FIELDS = frozenset(KeySettings.model_fields) - {"key", "hash"}
 
 

@@ -28,6 +28,7 @@ KEY_HASH = re.compile(r"sha256:[0-9a-f]{64}")
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 NAMESPACE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 EMBEDDER = re.compile(r"fast|quality|[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+REDIS_URL = re.compile(r"(?:rediss?(?:\+(?:cluster|sentinel))?|unix)://.")
 MAX_ID = 128
 """Characters; longer ids are never a user, agent or session."""
 
@@ -70,6 +71,15 @@ def _embedder_name(value: str) -> str:
     return value
 
 
+def _redis_url(value: SecretStr) -> SecretStr:
+    if not REDIS_URL.match(value.get_secret_value()):
+        raise ValueError(
+            "expected redis://, rediss://, unix://, redis+cluster:// or redis+sentinel://, then the host"
+        )
+    return value
+
+
+RedisUrl: TypeAlias = Annotated[SecretStr, Strict(False), AfterValidator(_redis_url)]
 MemoryMode: TypeAlias = Annotated[ModeName, BeforeValidator(_yaml_word)]
 HeaderName: TypeAlias = Annotated[str, AfterValidator(_header_name)]
 TimeZone: TypeAlias = Annotated[str, AfterValidator(known_timezone)]
@@ -240,6 +250,11 @@ class HearthSettings(Section):
 
     data_dir: Annotated[Path, Strict(False)] = Field(
         default=Path(".hearth"), description="Folder of the embedded stores: log, short-term memory, index."
+    )
+    redis_url: RedisUrl | None = Field(
+        default=None,
+        description="Redis or Valkey for short-term memory: `redis://`, `rediss://` (TLS), `unix://`, "
+        "`redis+cluster://`, `redis+sentinel://host,host/service`; empty keeps it in `data_dir`.",
     )
     durability: Literal["power", "process"] = Field(
         default="power",

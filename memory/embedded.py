@@ -15,9 +15,11 @@ from hearth.memory.engine import Engine
 from hearth.memory.errors import HearthError, LogUnavailable
 from hearth.memory.events.spool import Spool
 from hearth.memory.events.sqlite_log import SqliteLog
-from hearth.memory.ports import Clock
+from hearth.memory.ports import Clock, ShortTerm
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.tokens import LocalTokenCounter
+from hearth.memory.stores.redis_client import redis_client
+from hearth.memory.stores.redis_short_term import RedisShortTerm
 from hearth.memory.stores.sqlite_short_term import SqliteShortTerm
 from hearth.memory.stores.vector_child import VectorChild
 from hearth.memory.worker import Worker
@@ -36,13 +38,15 @@ async def open_memory(
     ack_seconds: float = 0.150,
     token_tables: Path | None = None,
     clock: Clock | None = None,
+    redis_url: str = "",
 ) -> AsyncIterator[Engine]:
     """Open the memory that lives in `directory`, made if it is absent, and close it at the end.
 
     `embedder`: `fast` is USE multilingual v3 (any platform), `quality` is multilingual-e5-small (Linux on
     x86-64, the extra `quality`), `package.module:factory` makes one of your own. `token_tables`: a folder
     with tiktoken's tables, without which tokens are estimated. `ack_seconds`: how long a capture waits for
-    the log before it goes to `spool`, a folder inside `directory` unless another is given.
+    the log before it goes to `spool`, a folder inside `directory` unless another is given. `redis_url`: a
+    Redis or Valkey that holds short-term memory instead of a file (`redis_client` says what it may be).
 
     Raises LogUnavailable where the folder can't be used, StoreUnavailable where there is no such embedder
     or another process has the memory open.
@@ -53,9 +57,7 @@ async def open_memory(
         log = SqliteLog(home / "log.db", durability=durability, clock=clock)
         await log.start()
         stack.push_async_callback(log.close)
-        short_term = SqliteShortTerm(home / "short_term.db")
-        await short_term.start()
-        stack.push_async_callback(short_term.close)
+        short_term = await stack.enter_async_context(_short_term(home, redis_url))
         long_term = VectorChild(home / "long_term", embedder)
         await long_term.start()
         stack.push_async_callback(long_term.close)
@@ -84,6 +86,24 @@ async def open_memory(
         emptying = asyncio.create_task(capture.empty_spool())
         stack.callback(emptying.cancel)
         yield engine
+
+
+@asynccontextmanager
+async def _short_term(home: Path, redis_url: str) -> AsyncIterator[ShortTerm]:
+    """In the named server, which may be down now and come later, or else in a file of the folder."""
+    if redis_url:
+        client = redis_client(redis_url)
+        try:
+            yield RedisShortTerm(client)
+        finally:
+            await client.aclose()
+        return
+    store = SqliteShortTerm(home / "short_term.db")
+    await store.start()
+    try:
+        yield store
+    finally:
+        await store.close()
 
 
 def _private_folder(path: Path) -> Path:

@@ -9,6 +9,9 @@ import pytest
 
 from hearth.memory.events.sqlite_log import SqliteLog
 from tests.events import ManualClock
+from tests.servers import redis_url
+
+__all__ = ["redis_url"]
 
 
 @pytest.fixture(name="clock")

@@ -7,22 +7,30 @@ from collections.abc import AsyncIterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import msgspec
 import pytest
+from redis.asyncio import Redis
 
 from hearth.memory.errors import StoreUnavailable
 from hearth.memory.ports import ShortTerm
 from hearth.memory.stores.memory_short_term import InMemoryShortTerm
+from hearth.memory.stores.redis_short_term import RedisShortTerm
 from hearth.memory.stores.sqlite_short_term import SqliteShortTerm
-from hearth.memory.types import Page, PlacedBlock, Scope
+from hearth.memory.types import Page, PlacedBlock, Scope, ShortTermView
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ALICE = Scope(tenant="acme", user="alice", session="s1")
 
 
-@pytest.fixture(params=["sqlite", "memory"], name="store")
+@pytest.fixture(params=["sqlite", "memory", "redis"], name="store")
 async def _store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[ShortTerm]:
+    if request.param == "redis":
+        url = request.getfixturevalue("redis_url")
+        async with Redis.from_url(url) as client:
+            yield RedisShortTerm(client, prefix=uuid4().hex, capacity=3, hard_cap=6)
+        return
     made: SqliteShortTerm | InMemoryShortTerm
     if request.param == "sqlite":
         made = SqliteShortTerm(tmp_path / "short.db", capacity=3, hard_cap=6)
@@ -66,6 +74,15 @@ async def test_latest_gives_the_newest_pages_oldest_first(store: ShortTerm) -> N
     await push(store, 3, 1, 2)
     assert await texts(store) == ["t1", "t2", "t3"]
     assert await texts(store, limit=2) == ["t2", "t3"]
+
+
+async def test_who_was_never_heard_of_is_unknown_until_settled(store: ShortTerm) -> None:
+    """A user without a trace is unknown, so that the log's pages can come back; being settled ends that."""
+    assert await store.latest(ALICE, limit=1) == ShortTermView(known=False)
+    await store.settle(ALICE, [])
+    assert await store.latest(ALICE, limit=1) == ShortTermView()
+    await push(store, 1)
+    assert (await store.latest(ALICE, limit=1)).known
 
 
 async def test_latest_spans_sessions(store: ShortTerm) -> None:
@@ -343,7 +360,7 @@ async def test_a_file_of_another_version_is_set_aside(tmp_path: Path) -> None:
         db.execute("PRAGMA user_version = 99")
     made = SqliteShortTerm(path)
     await made.start()
-    assert (made.fresh, await texts(made)) == (True, [])
+    assert await made.latest(ALICE, limit=1) == ShortTermView(known=False)
     await made.close()
     assert (tmp_path / "short.db.broken").exists()
 
@@ -355,11 +372,11 @@ async def test_a_file_that_is_no_database_is_set_aside(tmp_path: Path) -> None:
     made = SqliteShortTerm(path)
     await made.start()
     await push(made, 1)
-    assert (made.fresh, await texts(made)) == (True, ["t1"])
+    assert await texts(made) == ["t1"]
     await made.close()
     again = SqliteShortTerm(path)
     await again.start()
-    assert (again.fresh, await texts(again)) == (False, ["t1"])
+    assert await texts(again) == ["t1"]
     await again.close()
 
 

@@ -13,7 +13,7 @@ ALICE = Scope(tenant="acme", user="alice", session="s1")
 
 
 async def test_case_46_a_store_that_was_emptied_is_filled_from_the_log_again(tmp_path: Path) -> None:
-    """case_46: the first look at an emptied store finds nothing, the next one what had been said, once each."""
+    """case_46: the first look at an emptied store finds nothing, the next one what was said, once each."""
     async with open_api(tmp_path) as api:
         for number in range(3):
             await api.engine.capture(ALICE, f"I have {number} cats", "Noted.")

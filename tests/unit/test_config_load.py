@@ -134,11 +134,22 @@ def test_every_mistake_is_listed_with_key_path_line_value_and_remedy() -> None:
     assert len(found) == 6
 
 
-@pytest.mark.parametrize("key", ["redis_url", "qdrant_url", "postgres_url", "worker"])
+@pytest.mark.parametrize("key", ["qdrant_url", "postgres_url", "worker"])
 def test_settings_that_do_nothing_are_refused(key: str) -> None:
     """What this version does not have is an unknown key, never silently accepted."""
     (problem,) = problems(f"hearth:\n  {key}: x\n")
     assert f"hearth.{key} (conf.yaml:2): unknown key" in problem
+
+
+@pytest.mark.parametrize(
+    "url", ["http://cache.example", "redis:/x", "redis://", "rediss+clusters://a", "cache:6379"]
+)
+def test_an_address_that_is_no_redis_is_refused(url: str) -> None:
+    """What can't be an address of Redis stops the start, and its password is not shown."""
+    (problem,) = problems(f"hearth:\n  redis_url: {url}\n")
+    assert "hearth.redis_url (conf.yaml:2)" in problem
+    assert "redis+cluster://" in problem
+    assert "hunter2" not in "".join(problems("hearth:\n  redis_url: http://:hunter2@cache.example\n"))
 
 
 def test_misspelt_section_is_an_error() -> None:

@@ -1,0 +1,114 @@
+"""What short-term memory in Redis knows of one user beside the texts: small, read and written as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import msgspec
+
+from hearth.memory.tiers.short_term import Bounds, Held, Leaving, leaving, text_digest, text_size
+from hearth.memory.types import Page, PlacedBlock
+
+LATELY_KEPT = 64
+"""Settlements remembered of one user; the push that may come after one is milliseconds away."""
+
+
+class HeldPage(msgspec.Struct, kw_only=True, array_like=True):
+    """A page's place: the text itself stands elsewhere."""
+
+    owner: str
+    occurred: int
+    """Microseconds since 1970."""
+    arrival: int
+    settled: bool
+    size: int
+    """Bytes of its texts."""
+
+
+class User(msgspec.Struct, kw_only=True, array_like=True):
+    """The state of one user. Its methods change it and say which texts follow; none of them does I/O."""
+
+    generation: int = 0
+    arrivals: int = 0
+    pages: dict[str, HeldPage] = {}
+    dropped: dict[str, str] = {}
+    """Owner of each page that left unsettled, by page id."""
+    lately: list[tuple[str, bytes]] = []
+    """Page id and digest of the texts of what was settled lately, oldest first."""
+    sessions: dict[str, list[tuple[int, str]]] = {}
+    """By key of a session: time and exchange of each of its blocks, oldest first."""
+
+    def admits(self, generation: int) -> bool:
+        """False for a page of an erased generation."""
+        return generation >= self.generation
+
+    def put(self, page: Page) -> HeldPage:
+        """Hold the page, in the place of the one of its id."""
+        self.dropped.pop(page.id, None)
+        before = self.pages.get(page.id)
+        self.arrivals += before is None
+        held = HeldPage(
+            owner=page.scope.owner,
+            occurred=microseconds(page.occurred_at),
+            arrival=before.arrival if before else self.arrivals,
+            settled=(page.id, text_digest(page)) in self.lately,
+            size=text_size(page),
+        )
+        self.pages[page.id] = held
+        return held
+
+    def settle(self, page: Page) -> bool:
+        """Long-term memory has the page with these texts; True if it is held here too."""
+        self.lately = [one for one in self.lately if one[0] != page.id]
+        self.lately = [*self.lately, (page.id, text_digest(page))][-LATELY_KEPT:]
+        self.dropped.pop(page.id, None)
+        if (held := self.pages.get(page.id)) is None:
+            return False
+        held.settled, held.size = True, text_size(page)
+        return True
+
+    def evict(self, owner: str, bounds: Bounds) -> list[tuple[str, HeldPage]]:
+        """Let go what the bounds say, and return it."""
+        mine = [(id, held) for id, held in self.pages.items() if held.owner == owner]
+        mine.sort(key=lambda one: (one[1].occurred, one[1].arrival), reverse=True)
+        gone: Leaving = leaving([Held(id=i, settled=h.settled, size=h.size) for i, h in mine], bounds)
+        self.dropped.update(dict.fromkeys(gone.dropped, owner))
+        return [(id, self.pages.pop(id)) for id in gone.settled + gone.dropped]
+
+    def forget(self, ids: Iterable[str]) -> list[tuple[str, HeldPage]]:
+        """Hold none of those pages any more; returns those that were held."""
+        wanted = set(ids)
+        self.dropped = {id: owner for id, owner in self.dropped.items() if id not in wanted}
+        self.lately = [one for one in self.lately if one[0] not in wanted]
+        return [(id, self.pages.pop(id)) for id in wanted & self.pages.keys()]
+
+    def place(self, session: str, block: PlacedBlock, bounds: Bounds) -> list[tuple[str, str]]:
+        """Note a block; returns (session, exchange) of those that leave for their number or age."""
+        at = microseconds(block.at)
+        mine = [one for one in self.sessions.get(session, []) if one[1] != block.exchange]
+        self.sessions[session] = sorted([*mine, (at, block.exchange)])
+        horizon = at - int(bounds.block_seconds * 1e6)
+        gone: list[tuple[str, str]] = []
+        for key, blocks in list(self.sessions.items()):
+            most = bounds.blocks if key == session else len(blocks)
+            kept = [one for one in blocks if one[0] >= horizon][-most:]
+            gone += [(key, exchange) for _, exchange in set(blocks) - set(kept)]
+            self._keep(key, kept)
+        return gone
+
+    def unplace(self, session: str, exchanges: Sequence[str]) -> None:
+        """Those blocks are gone."""
+        kept = [one for one in self.sessions.get(session, []) if one[1] not in exchanges]
+        self._keep(session, kept)
+
+    def _keep(self, session: str, blocks: list[tuple[int, str]]) -> None:
+        if blocks:
+            self.sessions[session] = blocks
+        else:
+            self.sessions.pop(session, None)
+
+
+def microseconds(moment: datetime) -> int:
+    """Since 1970; exact in the floats that Redis sorts by."""
+    return round(moment.timestamp() * 1_000_000)
