@@ -177,9 +177,8 @@ class Engine:
 
     async def view(self, scope: Scope) -> ShortTermView:
         """The user's short-term memory; an empty view, logged and counted, where the store is down."""
-        seen = await self._guard(
-            "short_term", self.short_term.latest(scope, limit=LATEST_PAGES), ShortTermView()
-        )
+        latest = self.short_term.latest(scope, limit=LATEST_PAGES)
+        seen = await self._guard("short_term", latest, ShortTermView(reachable=False))
         if not seen.known and scope.owner not in self._refilling:
             self._refilling.add(scope.owner)
             self.capture_path.beside(self._refill(scope))
@@ -547,7 +546,9 @@ class Engine:
         """Short-term memory, read unless it is given; what is missing is added to `missing`."""
         if view is None:
             latest = self.short_term.latest(scope, limit=LATEST_PAGES)
-            view = await self._guard("short_term", latest, ShortTermView(), limit, missing)
+            view = await self._guard("short_term", latest, ShortTermView(reachable=False), limit)
+        if not view.reachable:
+            missing.append("short_term")
         if view.lagging:
             missing.append("lag")
         return view
@@ -600,7 +601,6 @@ class Engine:
         work: Awaitable[T],
         fallback: T,
         limit: float = 0.150,
-        missing: list[str] | None = None,
     ) -> T:
         """The request path's boundary: a store's failure becomes `fallback`, logged, counted and named."""
         try:
@@ -614,8 +614,6 @@ class Engine:
             if asyncio.iscoroutine(work):
                 work.close()
         metrics.RECALL_MISSING.labels(part).inc()
-        if missing is not None:
-            missing.append(part)
         return fallback
 
     async def _removed(self, *removals: tuple[str, Awaitable[None]]) -> Forgotten:

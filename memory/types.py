@@ -340,6 +340,8 @@ class ShortTermView(msgspec.Struct, frozen=True, kw_only=True):
     """True while pages that long-term memory does not have yet had to leave for the hard cap."""
     known: bool = True
     """False where the store has never heard of the user, or has lost all: the log's pages then come back."""
+    reachable: bool = True
+    """False of the empty view that stands for a store that is late or down."""
 
 
 class ImportedTurn(msgspec.Struct, frozen=True, kw_only=True):
