@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import secrets
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
+from typing import Any
 
 from hearth.config.settings import Settings
 
@@ -25,11 +26,20 @@ def prepare_environment(environ: MutableMapping[str, str], settings: Settings | 
     tables = bundled_token_tables()
     if tables is not None:
         environ.setdefault("TIKTOKEN_CACHE_DIR", str(tables))
-    general = settings.litellm.get("general_settings") or {} if settings is not None else {}
-    if not general.get("master_key") and not environ.get(MASTER_KEY):
+    if not has_master_key(environ, settings):
         environ[MASTER_KEY] = f"sk-{secrets.token_urlsafe(32)}"
+    general = _general(settings)
     if general.get("database_url"):
         environ[DATABASE_URL] = str(general["database_url"])
+
+
+def has_master_key(environ: Mapping[str, str], settings: Settings | None) -> bool:
+    """True if the operator has given LiteLLM a master key, so that its administration can be used."""
+    return bool(_general(settings).get("master_key") or environ.get(MASTER_KEY))
+
+
+def _general(settings: Settings | None) -> Mapping[str, Any]:
+    return settings.litellm.get("general_settings") or {} if settings is not None else {}
 
 
 def bundled_token_tables() -> Path | None:

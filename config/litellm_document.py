@@ -20,8 +20,11 @@ def own_keys(settings: Settings) -> bool:
     return settings.hearth.keyless or bool(settings.hearth.keys)
 
 
-def litellm_document(settings: Settings) -> dict[str, Any]:
+def litellm_document(settings: Settings, *, administered: bool = True) -> dict[str, Any]:
     """LiteLLM's sections with Hearth's callback and, where the keys are in the file, its authentication.
+
+    Where LiteLLM's administration is closed (not `administered`), nobody can sign in there, and it is told
+    that no proxy stands before it, so that it does not warn of how it limits sign-ins.
 
     Both flags are needed with custom authentication, or LiteLLM ignores a key's `models` list. A deployment
     that speaks chat alone needs the other one: on the way over the responses format LiteLLM 1.108.7 loses the
@@ -34,6 +37,8 @@ def litellm_document(settings: Settings) -> dict[str, Any]:
         general["custom_auth"] = AUTH
         general["custom_auth_run_common_checks"] = True
         litellm["enable_post_custom_auth_checks"] = True
+    if not administered:
+        general.setdefault("trusted_proxy_ranges", [])
     litellm["callbacks"] = _with_callback(litellm.get("callbacks"))
     if _speaks_chat_alone(document):
         litellm.setdefault("use_chat_completions_url_for_anthropic_messages", True)

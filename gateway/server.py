@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import os
 import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from types import FrameType
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import NamedTuple
 
 import uvicorn
 from fastapi import FastAPI
 
-from hearth.config.environment import bundled_token_tables, prepare_environment
+from hearth.config.environment import bundled_token_tables, has_master_key, prepare_environment
 from hearth.config.litellm_document import litellm_document, write_document
 from hearth.config.settings import HearthSettings, Settings
 from hearth.gateway.edge import Edge
 from hearth.gateway.flow import Flow
 from hearth.gateway.runtime import RUNTIME, Gateway
+from hearth.gateway.starting import StartError, late_jobs_allowed
 from hearth.gateway.switchboard import Switchboard
 from hearth.memory.embedded import open_memory
 from hearth.memory.engine import Engine
+from hearth.memory.errors import HearthError
 from hearth.memory.events.spool import Spool
 from hearth.memory.recall.policy import RecallPolicy
 
 logger = logging.getLogger(__name__)
 
 UNFINISHED = 3
-"""Exit status where something acknowledged is not in the log yet; uvicorn's own for a failed start."""
+"""Exit status where something acknowledged is not in the log yet."""
 DRAIN_SECONDS = 30
 """Time that calls in flight have to end after SIGTERM."""
 
@@ -46,6 +49,7 @@ async def running(settings: Settings) -> AsyncIterator[Gateway]:
         spool=hearth.spool_dir,
         ack_seconds=hearth.capture.ack_ms / 1000,
         token_tables=bundled_token_tables(),
+        redis_url=hearth.redis_url.get_secret_value() if hearth.redis_url else "",
     ) as engine:
         yield gateway_over(engine, settings)
 
@@ -68,11 +72,21 @@ def recall_policy(hearth: HearthSettings) -> RecallPolicy:
     )
 
 
-def build_app(settings: Settings) -> Edge:
-    """The composed ASGI app. Imports LiteLLM, whose environment is set first."""
+class Composed(NamedTuple):
+    """The gateway, ready to be opened and then served."""
+
+    app: Edge
+    opened: AbstractAsyncContextManager[None]
+    """Stores, worker and LiteLLM, open until its end."""
+
+
+def compose(settings: Settings) -> Composed:
+    """The composed ASGI app. Imports LiteLLM, whose environment is set first. Raises OSError."""
+    administered = has_master_key(os.environ, settings)
     prepare_environment(os.environ, settings)
-    document = write_document(litellm_document(settings), settings.hearth.data_dir)
-    os.environ["CONFIG_FILE_PATH"] = str(document.resolve())
+    document = litellm_document(settings, administered=administered)
+    path = write_document(document, settings.hearth.data_dir)
+    os.environ["CONFIG_FILE_PATH"] = str(path.resolve())
     sys.path.append(str(settings.folder))  # LiteLLM looks for callbacks' modules beside its own file alone
     from litellm.proxy.proxy_server import app as litellm_app
 
@@ -80,20 +94,22 @@ def build_app(settings: Settings) -> Edge:
     from hearth.gateway.auth import install
 
     install(settings)
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with running(settings) as gateway:
-            RUNTIME.install(gateway)
-            async with litellm_app.router.lifespan_context(litellm_app):
-                _spare_the_collector()
-                yield
-            RUNTIME.install(None)
-
-    outer = FastAPI(lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None)
+    outer = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     outer.mount("/memory", create_api(RUNTIME.running))
     outer.mount("/", litellm_app)
-    return Edge(outer, RUNTIME.running)
+    return Composed(Edge(outer, RUNTIME.running), _opened(settings, litellm_app))
+
+
+@asynccontextmanager
+async def _opened(settings: Settings, litellm_app: FastAPI) -> AsyncIterator[None]:
+    async with AsyncExitStack() as stack:
+        gateway = await stack.enter_async_context(running(settings))
+        RUNTIME.install(gateway)
+        stack.callback(RUNTIME.install, None)
+        async with late_jobs_allowed():
+            await stack.enter_async_context(litellm_app.router.lifespan_context(litellm_app))
+        _spare_the_collector()
+        yield
 
 
 def _spare_the_collector() -> None:
@@ -109,25 +125,41 @@ def _spare_the_collector() -> None:
 def serve(settings: Settings, *, host: str, port: int) -> None:
     """Serve until SIGTERM or SIGINT; calls in flight are finished and captured first.
 
-    Ends with status 3 where the start failed, or where captures still wait in the spool, which stays for the
-    next gateway on this folder.
+    Raises StartError where files, stores or the port can't be had. Ends with status 3 where captures still
+    wait in the spool, which stays for the next gateway on this folder.
     """
-    app = build_app(settings)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _ended)  # uvicorn raises the signal again once it has drained
-    uvicorn.run(
+    try:
+        app, opened = compose(settings)
+    except OSError as error:
+        raise StartError(f"the gateway can't start: {error}") from error
+    config = uvicorn.Config(
         app,
         host=host,
         port=port,
         log_level="warning",
         timeout_graceful_shutdown=DRAIN_SECONDS,
         access_log=False,
+        lifespan="off",
     )
+    server = uvicorn.Server(config)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, server.handle_exit)  # before uvicorn listens, and when it raises it once more
+    with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+        runner.run(_serve(server, opened))
     spool = Spool(settings.hearth.spool_dir)
     if waiting := spool.pending():
         logger.critical("%d captures wait in %s for the event log", waiting, settings.hearth.spool_dir)
         sys.exit(UNFINISHED)
 
 
-def _ended(number: int, frame: FrameType | None) -> None:
-    """All is drained and closed; the process ends by itself."""
+async def _serve(server: uvicorn.Server, opened: AbstractAsyncContextManager[None]) -> None:
+    async with AsyncExitStack() as stack:
+        try:
+            await stack.enter_async_context(opened)
+        except (HearthError, OSError) as error:
+            raise StartError(f"the gateway can't start: {error}") from error
+        try:
+            await server.serve()
+        except SystemExit as end:  # uvicorn has logged the reason
+            where = f"{server.config.host}:{server.config.port}"
+            raise StartError(f"can't listen on {where}; name another address or port") from end

@@ -17,6 +17,7 @@ import httpx
 
 from hearth.config.settings import Settings
 from hearth.gateway.commands.output import fail, waiting
+from hearth.gateway.starting import StartError
 from hearth.memory.errors import LogUnavailable
 from hearth.memory.events.database import take_lock
 
@@ -31,17 +32,23 @@ def run(
 
     `ready` is called once, in a thread of its own, with the seconds that the start took. What LiteLLM prints
     while it starts goes to stderr, or nowhere if `quiet`: stdout is for results. Ends the command with 1
-    where the port or the data folder is taken, and with the status of `gateway.server.serve`, which is 3
-    for a start that fails and for captures that still wait in the spool.
+    and one line for a start that fails, and with 3 where captures still wait in the spool.
     """
     _refuse_taken(host, port)
     _refuse_held(settings.hearth.data_dir / "log.db.lock")
+    try:
+        _serve(settings, host=host, port=port, ready=ready, quiet=quiet)
+    except StartError as error:
+        fail(error)
+
+
+def _serve(settings: Settings, *, host: str, port: int, ready: Callable[[float], None], quiet: bool) -> None:
     ended = threading.Event()
     begun = time.monotonic()
 
     def watch() -> None:
         with (
-            waiting("Loading LiteLLM, which takes 6 to 12 seconds …"),
+            waiting("Loading LiteLLM …"),
             redirect_stdout(StringIO() if quiet else sys.stderr),
         ):
             while not _answers(host, port) and not ended.wait(LOOK_SECONDS):
@@ -97,5 +104,5 @@ def _refuse_held(lock: Path) -> None:
         return
     try:
         take_lock(lock).close()
-    except LogUnavailable as error:
-        fail(error)
+    except (LogUnavailable, OSError) as error:
+        fail(f"the data folder can't be used: {error}")

@@ -32,3 +32,17 @@ def test_messages_go_straight_to_chat_where_a_deployment_speaks_nothing_else(
 def test_the_operators_own_word_counts(tmp_path: Path) -> None:
     """What the file says about it is left as it is."""
     assert document(tmp_path, chat_alone=True, **{FLAG: False})[FLAG] is False
+
+
+@pytest.mark.parametrize(("administered", "ranges"), [(True, None), (False, [])])
+def test_litellm_need_not_warn_of_sign_ins_where_nobody_can(
+    tmp_path: Path, administered: bool, ranges: list[str] | None
+) -> None:
+    """With closed administration no proxy is said to stand before it; else the operator's word counts."""
+    settings = Settings(hearth=HearthSettings(data_dir=tmp_path), litellm={"model_list": []})
+    general = litellm_document(settings, administered=administered)["general_settings"]
+    assert general.get("trusted_proxy_ranges") == ranges
+    own = {"general_settings": {"trusted_proxy_ranges": ["10.0.0.0/8"]}}
+    settings = Settings(hearth=HearthSettings(data_dir=tmp_path), litellm=own)
+    general = litellm_document(settings, administered=administered)["general_settings"]
+    assert general["trusted_proxy_ranges"] == ["10.0.0.0/8"]
