@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -12,11 +13,14 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from pydantic import BaseModel, Field
 
+from hearth.config.switches import ModeName, Switches
 from hearth.gateway.api.access import TheEngine, TheGateway
 from hearth.gateway.api.door import OpenRoute
 from hearth.gateway.api.problems import Problem
 from hearth.gateway.api.shapes import example
+from hearth.gateway.api.switches import switches_of
 from hearth.gateway.keys import Key
+from hearth.gateway.runtime import Gateway
 from hearth.memory import metrics
 from hearth.memory.health import engine_health
 
@@ -54,9 +58,14 @@ class HealthOut(ReadyOut):
     model_config = example(
         status="ok",
         reasons=[],
+        switched={"everyone": "off"},
         parts={"log": {"status": "ok", "reasons": [], "numbers": {"events": 1204, "sync_p50_ms": 1.1}}},
     )
 
+    switched: dict[str, ModeName] = Field(
+        description="What is not on, on purpose: by `settings` (their default), `everyone`, and of the key's "
+        "own tenant `tenant` and `key NAME`."
+    )
     parts: dict[str, PartOut] = Field(description="log, spool, short_term, long_term, worker, recall.")
 
 
@@ -74,20 +83,31 @@ async def ready(engine: TheEngine) -> ReadyOut:
 
 
 @router.get("/v1/health", responses={503: {"model": HealthOut, "description": "Without its log"}})
-async def health(request: Request, engine: TheEngine, response: Response) -> HealthOut:
+async def health(request: Request, gateway: TheGateway, response: Response) -> HealthOut:
     """Say how memory is, part by part, to any key and to this machine; 503 where the log is down."""
-    if request.state.key is None and not request.app.state.door.is_local(request):
+    key: Key | None = request.state.key
+    if key is None and not request.app.state.door.is_local(request):
         raise Problem(401, "no-key", "Send a key, or ask GET /memory/v1/health/ready, which needs none.")
-    found = await engine_health(engine)
+    found = await engine_health(gateway.flow.engine)
     response.status_code = 503 if found.state == "down" else 200
     return HealthOut(
         status=found.state,
         reasons=list(found.reasons),
+        switched=_switched(await asyncio.to_thread(gateway.switchboard.current), key, gateway),
         parts={
             name: PartOut(status=part.state, reasons=list(part.reasons), numbers=part.numbers)
             for name, part in found.parts.items()
         },
     )
+
+
+def _switched(switches: Switches, key: Key | None, gateway: Gateway) -> dict[str, ModeName]:
+    """What is not on; other tenants' switches are not the caller's to see."""
+    modes: dict[str, ModeName] = {"settings": gateway.settings.hearth.memory, "everyone": switches.everyone}
+    if key is not None:
+        own = switches_of(switches, key, gateway)
+        modes |= {"tenant": own.tenant, **{f"key {name}": mode for name, mode in own.keys.items()}}
+    return {what: mode for what, mode in modes.items() if mode != "on"}
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})

@@ -44,7 +44,7 @@ class SwitchesOut(BaseModel):
 @router.get("/switches")
 async def get_switches(key: AdminKey, gateway: TheGateway) -> SwitchesOut:
     """Read the switches of the key's tenant."""
-    return _shown(await asyncio.to_thread(gateway.switchboard.current), key, gateway)
+    return switches_of(await asyncio.to_thread(gateway.switchboard.current), key, gateway)
 
 
 @router.put("/switches")
@@ -52,14 +52,17 @@ async def set_switch(key: AdminKey, gateway: TheGateway, body: SwitchIn) -> Swit
     """Switch the tenant, or one of its keys. Calls see it at once, in every process."""
     if body.key is None:
         switches = await asyncio.to_thread(gateway.switchboard.set, body.mode, tenant=key.tenant)
-        return _shown(switches, key, gateway)
+        return switches_of(switches, key, gateway)
     names = _key_names(key, gateway)
     if body.key not in names:
         raise invalid([unknown_value("key", body.key, names, "key of this tenant")])
-    return _shown(await asyncio.to_thread(gateway.switchboard.set, body.mode, key=body.key), key, gateway)
+    return switches_of(
+        await asyncio.to_thread(gateway.switchboard.set, body.mode, key=body.key), key, gateway
+    )
 
 
-def _shown(switches: Switches, key: Key, gateway: Gateway) -> SwitchesOut:
+def switches_of(switches: Switches, key: Key, gateway: Gateway) -> SwitchesOut:
+    """Those switches that concern the key's tenant."""
     keys: Mapping[str, ModeName] = switches.keys
     own = _key_names(key, gateway)
     return SwitchesOut(

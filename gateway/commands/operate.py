@@ -13,9 +13,16 @@ from hearth.gateway.commands.client import Answer, gateway
 from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Config, Json, Limit, Url
 from hearth.gateway.commands.output import FAILED, MISUSED, fail, note, say, say_json, table
 
+_SWITCHED = {
+    "settings": "every call that does not ask for more, by the settings",
+    "everyone": "everyone, by a switch",
+    "tenant": "this tenant, by a switch",
+}
+"""How health puts what `switched` names; a key is named as it is."""
+
 
 def health(url: Url = DEFAULT_URL, key: ApiKey = "", as_json: Json = False) -> None:
-    """Say how memory is, part by part; exit code 1 if it is down.
+    """Say how memory is, part by part, and what it is switched off for; exit code 1 if it is down.
 
     Example: hearth health
     """
@@ -25,6 +32,8 @@ def health(url: Url = DEFAULT_URL, key: ApiKey = "", as_json: Json = False) -> N
         say_json(found)
     else:
         say(found["status"], style={"ok": "green", "degraded": "yellow"}.get(found["status"], "red"))
+        for what, mode in found["switched"].items():
+            say(f"memory is {mode} for {_SWITCHED.get(what, what)}", style="yellow")
         rows = [
             (name, part["status"], "; ".join(part["reasons"]), _numbers(part["numbers"]))
             for name, part in found["parts"].items()

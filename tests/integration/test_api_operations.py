@@ -38,6 +38,24 @@ async def test_health_tells_every_part(api: Api) -> None:
     assert health["parts"]["worker"]["numbers"]["parked"] == 0
 
 
+async def test_health_says_what_memory_is_switched_off_for(api: Api) -> None:
+    """A switch is no fault, but whoever looks for a reason finds it; of the caller's own tenant alone."""
+    async with api.client("admin") as admin:
+        assert (await admin.get("/health")).json()["switched"] == {}
+        board = api.gateway.switchboard
+        board.set("off", key="rival")
+        board.set("read", tenant="rivals")
+        board.set("off", key="alice")
+        board.set("shadow", tenant="acme")
+        board.set("write")
+        found = (await admin.get("/health")).json()
+        assert (found["status"], found["reasons"]) == ("ok", [])
+        assert found["switched"] == {"everyone": "write", "tenant": "shadow", "key alice": "off"}
+    async with api.client("rival") as rival:
+        found = (await rival.get("/health")).json()
+        assert found["switched"] == {"everyone": "write", "tenant": "read", "key rival": "off"}
+
+
 async def test_a_worker_that_stands_makes_health_degraded(api: Api) -> None:
     """Health names the part and the reason; the gateway stays ready, for calls go through."""
     await api.engine.worker.stop()

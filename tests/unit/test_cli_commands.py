@@ -183,6 +183,10 @@ def test_switch_and_health_and_users(run: Run) -> None:
     assert run("switch", "sideways", key="admin", user="").exit_code == 2
     assert parsed(run("health", "--json", user=""))["status"] == "ok"
     assert "log" in run("health", user="").stdout
+    assert "switch" not in run("health", user="").stdout
+    run("switch", "off", key="admin", user="")
+    assert "memory is off for this tenant, by a switch\n" in run("health", user="").stdout
+    run("switch", "on", key="admin", user="")
     assert "test_switch_and_health_and_users" in run("users", key="admin", user="").stdout
 
 
