@@ -113,7 +113,7 @@ def resolve(
     Raises IdentityError with status 400 for a header that is repeated or can't be used, or for two users
     named at once; 403 where a person's key names somebody else.
     """
-    given = _Headers(headers)
+    given = GivenHeaders(headers)
     user = _personal_user(key, given) if key.personal else _named_user(key, given, request, hints)
     policy = _policy(key, given, request, switches)
     agent = given.identifier(AGENT_HEADER)
@@ -155,7 +155,7 @@ def is_no_name(text: str) -> bool:
 _EMPTY_VALUES = frozenset({"null", "none", "nil", "undefined", "nan"})
 
 
-class _Headers:
+class GivenHeaders:
     """The request's headers by lower-case name, repeats kept."""
 
     def __init__(self, pairs: Headers) -> None:
@@ -164,7 +164,7 @@ class _Headers:
             self._values.setdefault(name.lower(), []).append(value)
 
     def one(self, name: str) -> str:
-        """The value; empty where absent. Raises IdentityError 400 if the header is repeated."""
+        """The value without blanks around it; empty where absent. Raises IdentityError 400 for a repetition."""
         values = self._values.get(name)
         if not values:
             return ""
@@ -191,7 +191,7 @@ def _unicode(value: str) -> str:
         return value
 
 
-def _personal_user(key: Key, given: _Headers) -> str:
+def _personal_user(key: Key, given: GivenHeaders) -> str:
     """The key's person. Body fields are ignored: client programs fill them by themselves."""
     named = given.one(USER_HEADER)
     if named and named != key.user:
@@ -199,7 +199,7 @@ def _personal_user(key: Key, given: _Headers) -> str:
     return key.user
 
 
-def _named_user(key: Key, given: _Headers, request: WireRequest, hints: Hints | None) -> str:
+def _named_user(key: Key, given: GivenHeaders, request: WireRequest, hints: Hints | None) -> str:
     """The end user whom an app names, in headers or in the body; empty where it names nobody."""
     explicit = [_explicit_user(given, name) for name in dict.fromkeys((key.user_header, USER_HEADER)) if name]
     named = set(filter(None, [*explicit, *_implicit_users(request, hints)]))
@@ -208,7 +208,7 @@ def _named_user(key: Key, given: _Headers, request: WireRequest, hints: Hints | 
     return named.pop() if named else key.default_user
 
 
-def _explicit_user(given: _Headers, header: str) -> str:
+def _explicit_user(given: GivenHeaders, header: str) -> str:
     user = given.identifier(header)
     if user and is_no_name(user):
         raise IdentityError(400, header, user, "a user id, not JSON or an empty value's name")
@@ -223,7 +223,7 @@ def _implicit_users(request: WireRequest, hints: Hints | None) -> Iterable[str]:
     return [user for user in stripped if usable_id(user) and not is_no_name(user)]
 
 
-def _session(key: Key, given: _Headers, hints: Hints | None) -> str:
+def _session(key: Key, given: GivenHeaders, hints: Hints | None) -> str:
     for header in (SESSION_HEADER, key.session_header):
         session = given.identifier(header) if header else ""
         if session:
@@ -232,7 +232,7 @@ def _session(key: Key, given: _Headers, hints: Hints | None) -> str:
     return session if usable_id(session) else ""
 
 
-def _policy(key: Key, given: _Headers, request: WireRequest, switches: Switches) -> Policy:
+def _policy(key: Key, given: GivenHeaders, request: WireRequest, switches: Switches) -> Policy:
     allowance = key.policy.for_model(request.model)
     wish = _wish(given)
     budget = _budget(given, allowance.budget_max)
@@ -257,7 +257,7 @@ def _policy(key: Key, given: _Headers, request: WireRequest, switches: Switches)
     )
 
 
-def _wish(given: _Headers) -> ModeName | None:
+def _wish(given: GivenHeaders) -> ModeName | None:
     value = given.one(MEMORY_HEADER).lower()
     for mode in CLIENT_MODES:
         if value == mode:
@@ -267,7 +267,7 @@ def _wish(given: _Headers) -> ModeName | None:
     return None
 
 
-def _budget(given: _Headers, most: int) -> int | None:
+def _budget(given: GivenHeaders, most: int) -> int | None:
     value = given.one(BUDGET_HEADER)
     if not value:
         return None
@@ -276,7 +276,7 @@ def _budget(given: _Headers, most: int) -> int | None:
     return int(value)
 
 
-def _timezone(given: _Headers) -> str:
+def _timezone(given: GivenHeaders) -> str:
     value = given.one(TIMEZONE_HEADER)
     if not value:
         return ""

@@ -14,6 +14,7 @@ from hearth.gateway.identity import (
     AGENT_HEADER,
     SESSION_HEADER,
     USER_HEADER,
+    GivenHeaders,
     IdentityError,
     is_no_name,
     usable_id,
@@ -90,11 +91,12 @@ def may(access: Access) -> Callable[..., Caller]:
         x_hearth_session: Annotated[str | None, Header(description="Which conversation.")] = None,
     ) -> Caller:
         key = _allowed(request, access)
+        given = GivenHeaders(request.headers.items())
         return Caller(
             key=key,
-            named=tuple(_named(request, key, user)),
-            agent=_header(request, AGENT_HEADER) or "",
-            session=_header(request, SESSION_HEADER) or "",
+            named=tuple(_named(given, key, user)),
+            agent=given.identifier(AGENT_HEADER),
+            session=given.identifier(SESSION_HEADER),
         )
 
     return caller
@@ -146,10 +148,10 @@ def _allowed(request: Request, access: Access) -> Key:
     return key
 
 
-def _named(request: Request, key: Key, parameter: str | None) -> Iterable[tuple[str, str]]:
+def _named(given: GivenHeaders, key: Key, parameter: str | None) -> Iterable[tuple[str, str]]:
     for header in dict.fromkeys(filter(None, (USER_HEADER, "" if key.personal else key.user_header))):
-        user = _header(request, header)
-        if user is not None:
+        user = given.one(header)
+        if user:
             yield header, _usable(header, user)
     if parameter is not None:
         yield "user", _usable("user", parameter)
@@ -160,25 +162,6 @@ def _usable(where: str, user: str) -> str:
     if not usable_id(user) or is_no_name(user):
         raise IdentityError(400, where, user, USABLE)
     return user
-
-
-def _header(request: Request, name: str) -> str | None:
-    """The header's value; None where absent or blank. Raises IdentityError if repeated or unusable."""
-    values = request.headers.getlist(name)
-    if len(values) > 1:
-        raise IdentityError(400, name, values, "the header once")
-    value = _unicode(values[0]).strip() if values else ""
-    if value and not usable_id(value):
-        raise IdentityError(400, name, value, USABLE)
-    return value or None
-
-
-def _unicode(value: str) -> str:
-    """Header bytes arrive as Latin-1; ids in other scripts are UTF-8 inside that."""
-    try:
-        return value if value.isascii() else value.encode("latin-1").decode("utf-8")
-    except UnicodeError:
-        return value
 
 
 def _one(where: str, header: str, field: str | None) -> str:
