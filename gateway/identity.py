@@ -164,7 +164,7 @@ class GivenHeaders:
             self._values.setdefault(name.lower(), []).append(value)
 
     def one(self, name: str) -> str:
-        """The value without blanks around it; empty where absent. Raises IdentityError 400 for a repetition."""
+        """The value without blanks around it; empty where absent. Raises IdentityError 400 if repeated."""
         values = self._values.get(name)
         if not values:
             return ""
