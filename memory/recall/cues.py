@@ -124,7 +124,7 @@ def asks_about_past(text: str) -> bool:
 def asks(text: str) -> bool:
     """True if the text has a question mark or begins as a question does."""
     return (
-        any(mark in text for mark in "?？؟")
+        ("?" in text or "？" in text or "؟" in text)
         or _OPENS_ASKING.match(text) is not None
         or (not text.isascii() and _ASKS_ANYWHERE.search(text) is not None)
     )
