@@ -17,7 +17,14 @@ ROOT = Path(__file__).parents[2]
 WANTED = ROOT / "tests" / "fixtures" / "installed"
 CLIENTS = ROOT / "build" / "clients"
 INSTALL_SECONDS = 300
-NPM_OPTIONS = ("--no-audit", "--no-fund", "--loglevel=error", "--fetch-timeout=30000", "--fetch-retries=2")
+NPM_OPTIONS = (
+    "--no-audit",
+    "--no-fund",
+    "--ignore-scripts",
+    "--loglevel=error",
+    "--fetch-timeout=30000",
+    "--fetch-retries=2",
+)
 NO_REGISTRY = (
     "dns error",
     "failed to lookup",
@@ -44,17 +51,17 @@ def python_environment(name: str) -> Path:
     return _made(name, wanted, make) / "bin" / "python"
 
 
-def node_environment() -> Path:
-    """A folder in which Node finds the packages of package.json; made once for each state of that file."""
+def node_environment(name: str) -> Path:
+    """A folder in which Node finds the packages of `name`.json; made once for each state of that file."""
     if shutil.which("npm") is None:
         pytest.skip("there is no Node.js on this machine")
-    wanted = WANTED / "package.json"
+    wanted = WANTED / f"{name}.json"
 
     def make(home: Path) -> None:
-        shutil.copy(wanted, home)
+        shutil.copy(wanted, home / "package.json")
         _install(["npm", "install", *NPM_OPTIONS, "--prefix", str(home)])
 
-    return _made("node", wanted, make)
+    return _made(name, wanted, make)
 
 
 def run(command: list[str], *, cwd: Path, stdin: str = "", seconds: float = 120, **environment: str) -> str:

@@ -102,7 +102,7 @@ def test_langchain(
 @pytest.mark.parametrize("route", MAIN)
 def test_vercel_ai_sdk(gateway: GatewayProcess, talkative: ScriptedProvider, user: str, route: str) -> None:
     """The Vercel AI SDK's OpenAI and Anthropic providers, generating and streaming, with tool loops."""
-    home = installed.node_environment()
+    home = installed.node_environment("ai_sdk")
     script = home / "talk.mjs"
     script.write_text((installed.WANTED / "ai_sdk_talk.mjs").read_text())
     given = environment(gateway, user)
