@@ -2,7 +2,8 @@
 
     python benchmarks/gateways.py CONFIG PORT      serve bare LiteLLM (used by `bare` below)
 
-Bare LiteLLM is its own app under uvicorn with the very arguments that `hearth serve` gives it.
+Bare LiteLLM is its own app under uvicorn with the arguments that `hearth serve` gives it, on the HTTP parser
+that LiteLLM's own dependencies bring.
 """
 
 from __future__ import annotations
@@ -186,7 +187,8 @@ def _serve_bare(config: str, port: int) -> None:
     os.environ["CONFIG_FILE_PATH"] = config
     from litellm.proxy.proxy_server import app
 
-    uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning", access_log=False)
+    # h11: what LiteLLM's own dependencies bring. Hearth's bring httptools, which is part of its figures.
+    uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning", access_log=False, http="h11")
 
 
 if __name__ == "__main__":
