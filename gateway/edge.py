@@ -7,9 +7,12 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
+from starlette.requests import Request
+
 from hearth.gateway.call import CALL, Call, response_headers
 from hearth.gateway.flow import Flow
 from hearth.gateway.runtime import Gateway
+from hearth.gateway.token_count import CountReply, is_token_count
 from hearth.gateway.wire import WIRES, route_of
 from hearth.gateway.wire.refusal import is_no_object, refusal
 from hearth.gateway.wire.sse import Gate
@@ -24,6 +27,9 @@ AsgiScope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 AsgiApp: TypeAlias = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
+
+Headroom: TypeAlias = Callable[[Request, Call], Awaitable[int]]
+"""Most tokens that memory would add to the prompt of a call that asks for their number."""
 
 REFUSALS = (
     b"context_length",
@@ -40,9 +46,10 @@ REFUSALS = (
 class Edge:
     """Wraps the composed app. The four text routes are remembered, everything else passes through."""
 
-    def __init__(self, app: AsgiApp, running: Callable[[], Gateway]) -> None:
+    def __init__(self, app: AsgiApp, running: Callable[[], Gateway], headroom: Headroom) -> None:
         self._app = app
         self._running = running
+        self._headroom = headroom
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
@@ -52,10 +59,23 @@ class Edge:
         route = route_of(scope["path"])
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
         call = Call(route=route, headers=headers, started_at=datetime.now(UTC), at_edge=True)
+        if is_token_count(scope["path"]):
+            await self._count(scope, receive, send, call)
+            return
         if route is None:
             await self._app(scope, receive, _PassedThrough(call, send))
             return
         await self._serve(scope, receive, send, call, WIRES[route])
+
+    async def _count(self, scope: AsgiScope, receive: Receive, send: Send, call: Call) -> None:
+        call.off("refused")
+        tee = _RequestTee(receive, call)
+        await tee.read()
+
+        async def added() -> int:
+            return await self._headroom(Request(scope), call)
+
+        await self._app(dict(scope), tee.receive, CountReply(call, added, send).send)
 
     async def _serve(self, scope: AsgiScope, receive: Receive, send: Send, call: Call, wire: Wire) -> None:
         tee = _RequestTee(receive, call)

@@ -100,6 +100,30 @@ class Flow:
         else:
             await work
 
+    async def headroom(self, call: Call, request: WireRequest, identity: Identity, *, window: int) -> int:
+        """Most tokens that `before` would add to this prompt; `call` says why it is none. Only reads.
+
+        Tokens are counted as a block's are. Raises LogUnavailable.
+        """
+        call.status, call.reason = "ok", ""
+        dialogue = read(request.turns)
+        if not (identity.policy.place and request.placeable and dialogue.user_text):
+            call.reason = "no block"
+            return 0
+        if not self.daily.left(identity, call.started_at):
+            call.reason = "daily tokens spent"
+            return 0
+        secret = await self.engine.log.secret(identity.scope.tenant)
+        opened = await self.engine.open(identity.scope, dialogue, secret=secret)
+        view = await self.engine.view(opened.scope)
+        current = next((block for block in view.blocks if block.exchange == opened.exchange), None)
+        earlier = self._earlier(request, dialogue, opened, secret, view, current)
+        tokens = sum(block.tokens for block in earlier.values())
+        if current is not None:
+            return tokens + current.tokens
+        new = dialogue.first_step and not dialogue.carry_over
+        return tokens + (_room(request, dialogue, identity, earlier, window) if new else 0)
+
     # -- before ----------------------------------------------------------------------------------------
 
     async def _before(
@@ -195,9 +219,7 @@ class Flow:
         window: int,
     ) -> PlacedBlock:
         """Recall for a new exchange, without what the request or a server-held chain already holds."""
-        budget = _budget(identity, window)
-        if stays(request, dialogue):
-            budget = min(budget, max(0, allowance(request) - sum(block.tokens for block in earlier.values())))
+        budget = _room(request, dialogue, identity, earlier, window)
         query = Query(
             text=dialogue.user_text,
             before=dialogue.before,
@@ -306,9 +328,19 @@ def _present_ids(
     return frozenset(history | session | shown | {opened.exchange})
 
 
-def _budget(identity: Identity, window: int) -> int:
+def _room(
+    request: WireRequest,
+    dialogue: Dialogue,
+    identity: Identity,
+    earlier: Mapping[int, PlacedBlock],
+    window: int,
+) -> int:
+    """Most tokens that a new block may have beside the earlier ones."""
     policy = identity.policy
-    return min(policy.budget, int(window * policy.budget_share)) if window else policy.budget
+    budget = min(policy.budget, int(window * policy.budget_share)) if window else policy.budget
+    if not stays(request, dialogue):
+        return budget
+    return min(budget, max(0, allowance(request) - sum(block.tokens for block in earlier.values())))
 
 
 def _written(call: Call, opened: Opened, draft: Draft, reply: WireReply) -> tuple[Step, str]:

@@ -28,6 +28,7 @@ from hearth.gateway.chains import (
 )
 from hearth.gateway.clients import recognise
 from hearth.gateway.identity import MEMORY_HEADER, Identity, IdentityError, Off, resolve
+from hearth.gateway.keys import Key
 from hearth.gateway.retry_after import retry_after
 from hearth.gateway.runtime import RUNTIME, Gateway
 from hearth.gateway.wire import WIRES
@@ -172,13 +173,13 @@ class HearthPlugin(CustomLogger):
             return data
         request = WIRES[route].read_request(data)
         call.request = request
-        identity = _identity(gateway, call.headers, request, auth)
+        key = key_of(auth)
+        identity = key if isinstance(key, Off) else identity_of(gateway, call.headers, request, key)
         if isinstance(identity, Off):
             call.off(identity.reason)
             return data
-        deployments = deployments_of(request.model)
-        call.request = request = with_caching(request, map(_model_of, deployments))
-        body = await gateway.flow.before(call, request, identity, data, window=_smallest_window(deployments))
+        call.request, window = as_served(request)
+        body = await gateway.flow.before(call, call.request, identity, data, window=window)
         if body is data:
             return data
         field = PROMPT_FIELDS[route]
@@ -244,13 +245,17 @@ def _logged_usage(logged: Mapping[str, Any], *, memory: int) -> Usage:
     return msgspec.structs.replace(counted, memory=memory)
 
 
-def _identity(gateway: Gateway, headers: HeaderPairs, request: WireRequest, auth: Any) -> Identity | Off:
-    key = key_of(auth)
-    if isinstance(key, Off):
-        return key
+def identity_of(gateway: Gateway, headers: HeaderPairs, request: WireRequest, key: Key) -> Identity | Off:
+    """Whose memory a request of that key reaches. Raises IdentityError."""
     hints = recognise(headers, request, gateway.settings.hearth.clients)
     switches: Switches = gateway.switchboard.current()
     return resolve(key, headers, request, hints, switches)
+
+
+def as_served(request: WireRequest) -> tuple[WireRequest, int]:
+    """The request with what its deployments' caches do, and their smallest window (see `Flow.before`)."""
+    deployments = deployments_of(request.model)
+    return with_caching(request, map(_model_of, deployments)), _smallest_window(deployments)
 
 
 def _translated(model: str) -> bool:

@@ -95,13 +95,14 @@ def compose(settings: Settings) -> Composed:
 
     from hearth.gateway.api import create_api
     from hearth.gateway.auth import install
+    from hearth.gateway.headroom import headroom
 
     install(settings)
     _remember_what_is_absent()
     outer = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     outer.mount("/memory", create_api(RUNTIME.running))
     outer.mount("/", litellm_app)
-    return Composed(Edge(outer, RUNTIME.running), _opened(settings, litellm_app))
+    return Composed(Edge(outer, RUNTIME.running, headroom), _opened(settings, litellm_app))
 
 
 @asynccontextmanager

@@ -15,6 +15,7 @@ from typing import Any
 from typer.main import get_command
 
 from hearth.gateway.cli import app
+from hearth.gateway.token_count import is_token_count
 from hearth.gateway.wire import route_of
 
 ROUTES: tuple[tuple[str, str], ...] = (
@@ -78,6 +79,8 @@ def renewed(page: str) -> str:
 
 def _memory(path: str) -> str:
     route = route_of(path)
+    if is_token_count(path):
+        return "counts what memory may add"
     if route is None:
         return "passed through"
     return "where the call asks for it" if route in ON_REQUEST else "recall and capture"

@@ -89,6 +89,18 @@ def test_a_key_reaches_its_owners_memory_on_every_route_and_nobody_elses(
     assert "Zebedee" not in proxy.recalled(bob)
 
 
+def test_a_token_count_has_room_for_memory_where_the_key_has_any(
+    proxy: Proxy, provider: ScriptedProvider
+) -> None:
+    """The count follows the key's metadata as the calls do."""
+    body = {"model": "claude", "messages": [{"role": "user", "content": QUESTION}]}
+    keys = [proxy.key(team_id=TEAM, metadata=metadata) for metadata in ({}, {"user": "grace"})]
+    answers = [proxy.post("/v1/messages/count_tokens", body, key) for key in keys]
+    assert [answer.headers["x-hearth-status"] for answer in answers] == ["off", "ok"]
+    without, room = (answer.json()["input_tokens"] for answer in answers)
+    assert room == without + int(answers[1].headers["x-hearth-tokens"]) > without
+
+
 def test_an_apps_key_names_its_users_within_its_team(proxy: Proxy) -> None:
     """A key without an owner, of `users: named`, reaches whom it names, which in another team is another."""
     proxy.administer("/team/new", {"team_id": "other", "team_alias": "other"})

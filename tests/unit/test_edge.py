@@ -7,7 +7,9 @@ from typing import Any, cast
 
 import httpx
 import pytest
+from starlette.requests import Request
 
+from hearth.gateway.call import Call
 from hearth.gateway.edge import AsgiScope, Edge, Receive, Send
 from hearth.gateway.flow import Flow
 from hearth.gateway.runtime import Gateway
@@ -38,22 +40,34 @@ class Inner:
     """An app that answers every request with one status and keeps the bodies."""
 
     status: int = 200
+    answer: bytes = b"{}"
     bodies: list[bytes] = field(default_factory=list)
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         message = await receive()
         self.bodies.append(message["body"])
-        headers = [(b"content-type", b"application/json")]
+        size = b"%d" % len(self.answer)
+        headers = [(b"content-type", b"application/json"), (b"content-length", size)]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
-        await send({"type": "http.response.body", "body": b"{}"})
+        await send({"type": "http.response.body", "body": self.answer[:3], "more_body": True})
+        await send({"type": "http.response.body", "body": self.answer[3:]})
+
+
+ADDED = 300
+
+
+async def headroom(request: Request, call: Call) -> int:
+    """What memory would add, wherever it is asked."""
+    call.status, call.reason = "ok", ""
+    return ADDED
 
 
 async def post(inner: Inner, path: str, body: bytes, **headers: str) -> httpx.Response:
     """Send a body through the edge; no call of these tests comes as far as memory."""
     flow = Flow(cast("Engine", None))
     gateway = cast("Gateway", type("Gateway", (), {"flow": flow}))
-    transport = httpx.ASGITransport(cast("Any", Edge(inner, lambda: gateway)))
+    transport = httpx.ASGITransport(cast("Any", Edge(inner, lambda: gateway, headroom)))
     async with httpx.AsyncClient(transport=transport, base_url="http://hearth") as client:
         return await client.post(path, content=body, headers={"content-type": "application/json", **headers})
 
@@ -99,3 +113,33 @@ async def test_a_call_that_is_refused_before_memory_says_so(status: int, reason:
     """A key that is not known is a matter of identity; the route would have had memory."""
     answer = await post(Inner(status=status), "/v1/chat/completions", b"{}")
     assert (answer.headers["x-hearth-status"], answer.headers["x-hearth-reason"]) == ("off", reason)
+
+
+@pytest.mark.parametrize("path", ["/v1/messages/count_tokens", "/v1/messages/count_tokens/?beta=true"])
+async def test_a_token_count_holds_what_memory_may_add(path: str) -> None:
+    """The number grows by it, and all else of the reply stays."""
+    inner = Inner(answer=b'{"input_tokens": 12, "source": "provider"}')
+    answer = await post(inner, path, b'{"messages": []}')
+    assert answer.json() == {"input_tokens": 12 + ADDED, "source": "provider"}
+    assert int(answer.headers["content-length"]) == len(answer.content)
+    assert (answer.headers["x-hearth-status"], answer.headers["x-hearth-tokens"]) == ("ok", str(ADDED))
+    assert inner.bodies == [b'{"messages": []}']
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (429, b'{"input_tokens": 12}'),
+        (200, b'{"error": "no number"}'),
+        (200, b'{"input_tokens": "12"}'),
+        (200, b'{"input_tokens": true}'),
+        (200, b"[12]"),
+        (200, b"no JSON"),
+        (200, b""),
+    ],
+)
+async def test_a_reply_without_a_count_passes_as_it_is(status: int, body: bytes) -> None:
+    """A refusal, and whatever else is no number of tokens, is LiteLLM's own."""
+    answer = await post(Inner(status=status, answer=body), "/v1/messages/count_tokens", b"{}")
+    assert (answer.status_code, answer.content) == (status, body)
+    assert (answer.headers["x-hearth-status"], answer.headers["x-hearth-reason"]) == ("off", "refused")

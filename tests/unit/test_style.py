@@ -18,6 +18,7 @@ LONG: dict[str, str] = {}
 BOUNDARIES = {
     "gateway/flow.py:_captured": "the reply goes out whatever happens; counted as lost",
     "gateway/flow.py:before": "fail-open: the call goes on without memory",
+    "gateway/headroom.py:headroom": "fail-open: the provider's own count is an answer",
     "gateway/plugin.py:_logged": "LiteLLM's log events must not fail for ours",
     "gateway/plugin.py:async_logging_hook": "other callbacks get their event whatever ours does",
     "gateway/plugin.py:_remembered": "fail-open: the call goes on without memory",
