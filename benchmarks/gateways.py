@@ -2,8 +2,7 @@
 
     python benchmarks/gateways.py CONFIG PORT      serve bare LiteLLM (used by `bare` below)
 
-Bare LiteLLM is its own app under uvicorn with the arguments that `hearth serve` gives it, on the HTTP parser
-that LiteLLM's own dependencies bring.
+Bare LiteLLM is its own app under uvicorn with the very arguments that `hearth serve` gives it.
 """
 
 from __future__ import annotations
@@ -187,8 +186,7 @@ def _serve_bare(config: str, port: int) -> None:
     os.environ["CONFIG_FILE_PATH"] = config
     from litellm.proxy.proxy_server import app
 
-    # h11: what LiteLLM's own dependencies bring. Hearth's bring httptools, which is part of its figures.
-    uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning", access_log=False, http="h11")
+    uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning", access_log=False)
 
 
 if __name__ == "__main__":
