@@ -32,7 +32,8 @@ def main(arguments: list[str]) -> int:
     install("test" if testing else "run")
     program = [BIN / "python", ROOT / "tests" / "run.py"] if testing else [BIN / "hearth"]
     command = [*program, *(arguments[1:] if testing else arguments)]
-    return subprocess.call([str(part) for part in command], cwd=ROOT)  # noqa: S603 - our own programs
+    # A command's own paths are the caller's: only the tests belong to this folder.
+    return subprocess.call([str(part) for part in command], cwd=ROOT if testing else None)  # noqa: S603
 
 
 def install(kind: str) -> None:

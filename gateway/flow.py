@@ -149,6 +149,8 @@ class Flow:
             retry_key=key,
             marked_retry=self._retries.marked(identity.scope.owner, call.headers, call.started_at),
         )
+        if call.without_block and call.placed and call.recall is not None:
+            self.daily.spend(identity, -call.recall.block.tokens, call.started_at)  # the provider refused it
         call.opened, call.status, call.reason = opened, "ok", ""
         call.recall, call.block, call.placed = None, None, False
         if identity.policy.capture:

@@ -53,6 +53,7 @@ from hearth.memory.recall.pipeline import recall_block
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.query import search_request
 from hearth.memory.recall.traces import Trace, TraceRing, trace_of
+from hearth.memory.tiers.indexed import as_stored
 from hearth.memory.types import (
     Candidate,
     Exchange,
@@ -279,7 +280,9 @@ class Engine:
         event = msgspec.structs.replace(event, occurred_at=step.started_at)
         metrics.CAPTURES.labels(step.outcome).inc()
         page = _short_term_page(opened, step, page_reply)
-        return await self.capture_path.write(event, page=page, vector=vector, block=step.block)
+        return await self.capture_path.write(
+            event, page=page and as_stored(page), vector=vector, block=step.block
+        )
 
     async def enrich(
         self, opened: Opened, *, event_id: str, model: str, usage: Usage | None, cost: float | None
@@ -562,7 +565,7 @@ class Engine:
         """Give short-term memory back what the log knows; the vectors are in long-term memory."""
         try:
             for page in await self.log.pages(scope.tenant, scope.user, limit=LATEST_PAGES):
-                await self.short_term.push(page, vector=None, block=None)
+                await self.short_term.push(as_stored(page), vector=None, block=None)
             await self.short_term.settle(scope, [])
         except HearthError:
             logger.warning("short-term memory could not be refilled for a user", exc_info=True)

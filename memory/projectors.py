@@ -20,7 +20,7 @@ from hearth.memory.events.kinds import (
     UserErased,
 )
 from hearth.memory.ports import EventLog, Indexed, LongTerm, ShortTerm
-from hearth.memory.tiers.indexed import index_record, is_recallable
+from hearth.memory.tiers.indexed import as_stored, index_record, is_recallable
 from hearth.memory.types import Page, Record, Scope
 
 TOGETHER = 32
@@ -107,6 +107,8 @@ class IndexProjector:
         changes = _Changes()
         for key, target in targets.items():
             record = await self._log.record(key.tenant, key.user, key.id)
+            if isinstance(record, Page):
+                record = as_stored(record)
             if record is not None and is_recallable(record):
                 changes.upserts.append(index_record(record, await self._previous(record)))
             else:
@@ -122,7 +124,8 @@ class IndexProjector:
         return changes
 
     async def _previous(self, record: Record) -> Page | None:
-        return await self._log.previous_page(record) if isinstance(record, Page) else None
+        before = await self._log.previous_page(record) if isinstance(record, Page) else None
+        return None if before is None else as_stored(before)
 
     async def _apply(self, changes: _Changes) -> None:
         """Settling comes before the cursor: a crash in between repeats it instead of leaving it out."""

@@ -26,6 +26,8 @@ TITLES: Final[dict[Group, str]] = {
 _ELLIPSIS: Final = "…"
 _SENTENCE_END: Final = re.compile(r"[.!?…][\"'»”’)\]]*(?=\s)|[。！？]|\n")
 _REPLY_SHARE: Final = 0.4
+_CHARACTERS: Final = 16
+"""Characters for each token of the limit that are looked at; more to a token has only white space."""
 """Of a page's tokens that its reply may take where the whole is too long: what the user said comes first."""
 
 
@@ -99,7 +101,7 @@ def shorten(text: str, limit: int, counter: TokenCounter, model: str = "") -> st
 
 
 def _page(page: Page, limit: int, counter: TokenCounter, model: str) -> str:
-    said, replied = page.user_text, page.reply_text
+    said, replied = _head(page.user_text, limit), _head(page.reply_text, limit)
     if not _surely_fits(said + replied, limit) and (
         counter.count(said, model) + counter.count(replied, model) > limit
     ):
@@ -109,6 +111,11 @@ def _page(page: Page, limit: int, counter: TokenCounter, model: str) -> str:
     sides = ((page.user_name or "user", said), (page.reply_name or "assistant", replied))
     lines = [line for name, text in sides for line in _spoken(name, text)]
     return _indented(lines)
+
+
+def _head(text: str, limit: int) -> str:
+    """What can be of use of a text: to count the tokens of megabytes would hold up every call."""
+    return text[: limit * _CHARACTERS]
 
 
 def _surely_fits(text: str, limit: int) -> bool:
@@ -127,7 +134,7 @@ def _name(name: str) -> str:
 
 
 def _memory(memory: Memory, timezone: str, limit: int, counter: TokenCounter, model: str) -> str:
-    lines = escape_lines(shorten(memory.text, limit, counter, model))
+    lines = escape_lines(shorten(_head(memory.text, limit), limit, counter, model))
     notes = []
     if memory.valid_to is not None:
         notes.append(f"until {local_day(memory.valid_to, timezone).isoformat()}")

@@ -193,6 +193,7 @@ class SqliteShortTerm:
             writer.executemany("DELETE FROM blocks WHERE subject = ? AND exchange = ?", keys)
             showing = "DELETE FROM blocks WHERE subject = ? AND instr(body, CAST(? AS BLOB)) > 0"
             writer.executemany(showing, keys)
+        self._leave_no_trace()
 
     def _clear(self, subject: str, before: int | None) -> None:
         with self._transaction() as writer:
@@ -201,6 +202,10 @@ class SqliteShortTerm:
                     writer.execute(f"DELETE FROM {table} WHERE subject = ?", (subject,))  # noqa: S608 - constants
             else:
                 _admit(writer, subject, before)
+        self._leave_no_trace()
+
+    def _leave_no_trace(self) -> None:
+        """Bring a deletion into the file itself, where what was deleted is overwritten; empty its log."""
         self._connection(self._writer).execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _evict(self, writer: sqlite3.Connection, subject: str, owner: str) -> None:

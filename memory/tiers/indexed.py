@@ -2,8 +2,28 @@
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from hearth.memory.ports import Indexed
 from hearth.memory.types import Page, Record
+
+PAGE_CHARACTERS = 32_768
+"""Of each side of a page in the stores: a recall reads some hundred pages, and must not read megabytes."""
+_BETWEEN = "\n…\n"
+
+
+def as_stored(page: Page) -> Page:
+    """The page as the stores hold it: of a huge text the start and the end. The event log has all of it."""
+    if len(page.user_text) <= PAGE_CHARACTERS and len(page.reply_text) <= PAGE_CHARACTERS:
+        return page
+    return structs.replace(page, user_text=_ends(page.user_text), reply_text=_ends(page.reply_text))
+
+
+def _ends(text: str) -> str:
+    if len(text) <= PAGE_CHARACTERS:
+        return text
+    half = (PAGE_CHARACTERS - len(_BETWEEN)) // 2
+    return f"{text[:half].rstrip()}{_BETWEEN}{text[-half:].lstrip()}"
 
 
 def page_text(page: Page) -> str:

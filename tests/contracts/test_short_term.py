@@ -353,6 +353,21 @@ async def test_a_late_clear_spares_the_new_generation(store: ShortTerm) -> None:
     assert await texts(store) == ["t2"]
 
 
+async def test_what_was_dropped_leaves_the_files(tmp_path: Path) -> None:
+    """A dropped page and a block with a dropped record stand in no file while the store is still open."""
+    made = SqliteShortTerm(tmp_path / "short.db")
+    await made.start()
+    await made.push(page(1, text="the zebra"), vector=None, block=None)
+    shown = msgspec.structs.replace(block(2), text="the quagga", items=("a" * 32,))
+    await made.push(page(2), vector=None, block=shown)
+    await made.drop(ALICE, [page(1).id, "a" * 32])
+    left = b"".join(path.read_bytes() for path in tmp_path.iterdir())  # noqa: ASYNC240 (a test waits anyway)
+    await made.close()
+    assert b"zebra" not in left
+    assert b"quagga" not in left
+    assert b"t2" in left
+
+
 async def test_a_file_of_another_version_is_set_aside(tmp_path: Path) -> None:
     """What this program can't read is kept aside, and the store starts empty and says so."""
     path = tmp_path / "short.db"

@@ -138,6 +138,25 @@ async def test_a_window_that_is_too_small_gets_no_block(flow: Flow, clock: Manua
     assert talker.prompt() == QUESTION
 
 
+async def test_a_block_that_the_provider_refused_costs_nothing_of_the_day(
+    flow: Flow, clock: ManualClock
+) -> None:
+    """The try without the block gives its tokens back, so that the next conversation has memory."""
+    await Talker(flow, clock).say(DOG)
+    thrifty = identity(daily_tokens=1)
+    body = {"model": "gpt", "messages": [{"role": "user", "content": QUESTION}]}
+    call = Call(route="chat", headers=(), started_at=clock.now())
+    call.request = request = WIRES["chat"].read_request(body)
+    with_block = await flow.before(call, request, thrifty, body, window=0)
+    assert "Zebedee" in str(with_block)
+    call.without_block = True
+    assert await flow.before(call, request, thrifty, body, window=0) == body
+    await flow.after(call, WireReply(text="ok"))
+    again = Talker(flow, clock, thrifty)
+    await again.say(QUESTION)
+    assert "Zebedee" in again.prompt()
+
+
 async def test_a_spent_day_turns_recall_off_and_not_the_call(flow: Flow, clock: ManualClock) -> None:
     """Once the key's block tokens of a day are spent calls go on without recall, until the next day."""
     await Talker(flow, clock).say(DOG)

@@ -16,7 +16,7 @@ from hearth.memory.deciders import PageDecider
 from hearth.memory.events.kinds import Event, PageClosed, PageMoved, Payload, StepCaptured
 from hearth.memory.ports import ExchangeState
 from hearth.memory.tiers.branches import Node, Tree, follow, grow, nearest_page
-from hearth.memory.tiers.indexed import index_record, is_recallable, page_text
+from hearth.memory.tiers.indexed import PAGE_CHARACTERS, as_stored, index_record, is_recallable, page_text
 from hearth.memory.tiers.pages import assemble, decide_pages, decisions
 from hearth.memory.types import Exchange, Page, Scope, Step, ToolUse
 
@@ -451,3 +451,22 @@ def test_each_exchange_that_said_something_has_one_page_and_no_failed_one_has(so
             assert name in pages
         if all(step.outcome == "failed" for step in steps):
             assert name not in pages
+
+
+def test_the_stores_hold_the_start_and_the_end_of_a_huge_text() -> None:
+    """A text of megabytes leaves its beginning and the question at its end; a long one stays as it is."""
+    huge = "start " + "filler " * 1_000_000 + "what do you think?"
+    made = Page(
+        id="p",
+        scope=Scope(tenant="t", user="u"),
+        generation=1,
+        user_text=huge,
+        reply_text="x" * PAGE_CHARACTERS,
+        occurred_at=NOON,
+    )
+    stored = as_stored(made)
+    assert stored.user_text.startswith("start filler")
+    assert stored.user_text.endswith("filler what do you think?")
+    assert len(stored.user_text) <= PAGE_CHARACTERS
+    assert stored.reply_text == made.reply_text
+    assert as_stored(stored) == stored

@@ -13,6 +13,7 @@ from hearth.memory.recall.assemble import assemble
 from hearth.memory.recall.block import detach
 from hearth.memory.recall.pipeline import recall_block
 from hearth.memory.recall.policy import RecallPolicy
+from hearth.memory.recall.render import item
 from hearth.memory.recall.tokens import LocalTokenCounter
 from hearth.memory.types import Candidate, Memory, Page, Query, Scope, SearchResult, ShortTermView
 
@@ -364,3 +365,21 @@ def test_the_trace_names_every_signal():
     }
     assert 0.5 < scored[0].relevance <= 1
     assert scored[0].tokens > 0
+
+
+def test_no_more_of_a_huge_text_is_counted_than_can_be_shown():
+    """Pages and memories of megabytes cost a recall no more than short ones: their start is counted."""
+
+    class Longest:
+        longest = 0
+
+        def count(self, text, model=""):
+            self.longest = max(self.longest, len(text))
+            return COUNTER.count(text, model)
+
+    counter, text = Longest(), "I keep bees. " * 200_000
+    for record in (page("p", text, text), memory("m", text)):
+        shown = item(record, "UTC", 240, counter, "")
+        assert shown.tokens < 300
+        assert shown.text.rstrip().endswith("…")
+    assert counter.longest < 10_000
