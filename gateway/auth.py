@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import NoReturn
 from urllib.parse import urlsplit
 
 from fastapi import HTTPException, Request
 from litellm.proxy import proxy_server
 from litellm.proxy._types import (
-    LiteLLMRoutes,
     LitellmUserRoles,
     ProxyErrorTypes,
     ProxyException,
     UserAPIKeyAuth,
 )
 from litellm.proxy.auth.auth_utils import get_request_route
-from litellm.proxy.auth.route_checks import RouteChecks
 from litellm.proxy.auth.user_api_key_auth import user_api_key_auth as litellm_auth
 from starlette.types import Message
 
 from hearth.config.check import is_loopback
 from hearth.config.settings import HearthSettings, Settings, digest_of
+from hearth.gateway.callable_routes import is_for_callers
 from hearth.gateway.identity import Off, is_no_name, usable_id
 from hearth.gateway.keys import Key, KeyTable, key_table, presented_key, virtual_key
 
@@ -117,26 +115,28 @@ def is_local(request: Request) -> bool:
     return all(is_loopback(host) for host in [client, *named])
 
 
-@lru_cache(maxsize=1024)
-def is_for_callers(route: str) -> bool:
-    """True for routes that call models or list them; False for LiteLLM's administration.
-
-    LiteLLM would refuse those too, but where no database client is installed its refusal ends as a 500.
-    """
-    return bool(RouteChecks.is_llm_api_route(route=route)) or route in LiteLLMRoutes.model_info_routes.value
-
-
 def caller(key: Key) -> UserAPIKeyAuth:
     """The key as LiteLLM knows callers: its `models` and limits are enforced there, without a database."""
     return UserAPIKeyAuth(
         api_key=key.digest,
         key_alias=key.name,
+        user_id=_owner(key),
         user_role=LitellmUserRoles.INTERNAL_USER,
         models=list(key.models),
         rpm_limit=key.rpm,
         tpm_limit=key.tpm,
         max_parallel_requests=key.max_parallel,
     )
+
+
+def _owner(key: Key) -> str:
+    """Whose the responses are that a provider keeps for this key's calls: the person's, or else the app's.
+
+    LiteLLM seals it into each response's id and refuses that id to others. A digest, since it cuts the sealed
+    text at semicolons.
+    """
+    whose = f"{key.tenant}\n{key.user}\n{'' if key.user else key.name}"
+    return f"hearth-{digest_of(whose)[:32]}"
 
 
 def key_of(user_api_key_dict: UserAPIKeyAuth) -> Key | Off:

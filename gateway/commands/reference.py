@@ -14,6 +14,7 @@ from typing import Any
 
 from typer.main import get_command
 
+from hearth.gateway.callable_routes import is_for_callers
 from hearth.gateway.cli import app
 from hearth.gateway.token_count import is_token_count
 from hearth.gateway.wire import route_of
@@ -30,9 +31,9 @@ ROUTES: tuple[tuple[str, str], ...] = (
     ("/v1/audio/transcriptions", "speech"),
     ("/v1/moderations", "moderation"),
     ("/v1/rerank", "reranking"),
-    ("/v1/batches", "batches"),
     ("/anthropic/v1/messages", "pass-through to a provider's own API"),
     ("/v1beta/models/MODEL:generateContent", "Google's generateContent"),
+    ("/v1/batches", "batches, as `/v1/files` and all else that is the provider account's"),
 )
 """POST routes of LiteLLM that people ask about, with what they are."""
 ON_REQUEST = frozenset({"completions"})
@@ -82,7 +83,7 @@ def _memory(path: str) -> str:
     if is_token_count(path):
         return "counts what memory may add"
     if route is None:
-        return "passed through"
+        return "passed through" if is_for_callers(path) else "passed through, for LiteLLM's master key alone"
     return "where the call asks for it" if route in ON_REQUEST else "recall and capture"
 
 

@@ -227,3 +227,34 @@ def test_case_04_a_foreign_id_is_an_unknown_id(gateway: GatewayProcess, user: st
     with gateway.client(ALICE) as alice:
         assert alice.get(f"/memory/v1/memories/{memory}").json()["text"] == text
         assert alice.get(f"/memory/v1/exchanges/{exchange}").json()["user_text"] == text
+
+
+# -- what a provider keeps ----------------------------------------------------------------------------------
+
+
+def test_case_04_a_kept_response_is_its_owners_alone(
+    gateway: GatewayProcess, provider: ScriptedProvider
+) -> None:
+    """case_04: another person's key and an app's get 403 for a response's id, and the provider hears nothing
+    of it; the owner's chain goes on.
+    """
+    with gateway.client(ALICE) as alice:
+        first = alice.post("/v1/responses", json={"model": "gpt", "input": "Hello"}).json()["id"]
+    provider.clear()
+    follow = {"model": "gpt", "input": "And?", "previous_response_id": first}
+    for key, headers in ((BOB, {}), (APP, {"x-hearth-user": "alice"})):
+        with gateway.client(key, **headers) as other:
+            assert other.post("/v1/responses", json=follow).status_code == 403
+            assert other.get(f"/v1/responses/{first}").status_code == 403
+            assert other.delete(f"/v1/responses/{first}").status_code == 403
+    assert provider.requests == []
+    with gateway.client(ALICE) as alice:
+        assert alice.post("/v1/responses", json=follow).status_code == 200
+
+
+def test_what_all_tenants_share_at_the_provider_is_for_the_master_key(gateway: GatewayProcess) -> None:
+    """Files and batches of the provider's account, and LiteLLM's tables, answer a person's key with 403."""
+    with gateway.client(ALICE) as alice:
+        for path in ("/v1/files", "/v1/batches", "/v1/vector_stores", "/model/info", "/key/list"):
+            assert alice.get(path).status_code == 403, path
+        assert alice.get("/v1/models").status_code == 200
