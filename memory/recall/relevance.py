@@ -38,7 +38,9 @@ _FEW: Final = 5
 _LEAST: Final = 0.05
 """Relevance below which nobody asks what a page says."""
 _CLEAR: Final = 0.95
-"""Relevance of a candidate beside which a question needs no others."""
+"""Relevance of a candidate beside which a question needs no others, but what was said after it."""
+_LATER: Final = 2
+"""Candidates said after a clear one that are given with it at most."""
 _NEAREST: Final = 8
 """Candidates that a question about oneself is given at most, where none is clear."""
 
@@ -82,20 +84,25 @@ def relevance(pool: Pool, question: str, embedder: str) -> Numbers:
 def judged(pool: Pool, question: str, chances: Numbers) -> Numbers:
     """A model's probabilities with what no fitted number tells.
 
-    A page that says nothing has none. A question about oneself, among few candidates of which none is clear,
-    gives the nearest that tell of the user one half: what one is allergic to bears on what to cook, and no
-    vector and no word says so.
+    A page that says nothing has none. A question about oneself, among few candidates, gives the nearest that
+    tell of the user one half: what one is allergic to bears on what to cook, and no vector and no word says
+    so. Where a candidate is clear only the nearest that were said after it count, for one of them may have
+    replaced it: `I left Acme` is far from `Where do I work?`, and `I work at Acme` is near.
     """
     made = chances.copy()
     for i in np.flatnonzero(chances >= _LEAST).tolist():
         if says_nothing(pool.records[i]):
             made[i] = 0.0
-    if len(made) > SMALL or made.max() >= _CLEAR or not (asks(question) and concerns_self(question)):
+    if len(made) > SMALL or not (asks(question) and concerns_self(question)):
         return made
-    nearest = [
-        i for i in np.argsort(-made, kind="stable").tolist() if made[i] > 0 and _tells(pool.records[i])
-    ]
-    made[nearest[:_NEAREST]] = np.maximum(made[nearest[:_NEAREST]], FITTED_FLOOR)
+    order = np.argsort(-made, kind="stable").tolist()
+    nearest = [i for i in order if made[i] > 0 and _tells(pool.records[i])]
+    if made[order[0]] >= _CLEAR:
+        since = pool.records[order[0]].occurred_at
+        lifted = [i for i in nearest if pool.records[i].occurred_at > since][:_LATER]
+    else:
+        lifted = nearest[:_NEAREST]
+    made[lifted] = np.maximum(made[lifted], FITTED_FLOOR)
     return made
 
 
