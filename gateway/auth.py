@@ -21,6 +21,7 @@ from starlette.types import Message
 
 from hearth.config.check import is_loopback
 from hearth.config.settings import HearthSettings, Settings, digest_of
+from hearth.gateway.call import CALL
 from hearth.gateway.callable_routes import is_for_callers
 from hearth.gateway.identity import Off, is_no_name, usable_id
 from hearth.gateway.keys import Key, KeyTable, key_table, presented_key, virtual_key
@@ -49,7 +50,8 @@ async def user_api_key_auth(request: Request, api_key: str) -> UserAPIKeyAuth:
     if key is not None:
         if not is_for_callers(get_request_route(request=request)):
             raise HTTPException(403, "this route is for LiteLLM's master key")
-        return caller(key)
+        call = CALL.get()
+        return caller(key, counted=call is None or not call.without_block)
     master = proxy_server.master_key
     if api_key and master and hmac.compare_digest(api_key.encode(), master.encode()):
         return UserAPIKeyAuth(api_key=digest_of(api_key), user_role=LitellmUserRoles.PROXY_ADMIN)
@@ -115,15 +117,18 @@ def is_local(request: Request) -> bool:
     return all(is_loopback(host) for host in [client, *named])
 
 
-def caller(key: Key) -> UserAPIKeyAuth:
-    """The key as LiteLLM knows callers: its `models` and limits are enforced there, without a database."""
+def caller(key: Key, *, counted: bool = True) -> UserAPIKeyAuth:
+    """The key as LiteLLM knows callers: its `models` and limits are enforced there, without a database.
+
+    A call that is tried again without its block is not `counted` a second time.
+    """
     return UserAPIKeyAuth(
         api_key=key.digest,
         key_alias=key.name,
         user_id=_owner(key),
         user_role=LitellmUserRoles.INTERNAL_USER,
         models=list(key.models),
-        rpm_limit=key.rpm,
+        rpm_limit=key.rpm if counted else None,
         tpm_limit=key.tpm,
         max_parallel_requests=key.max_parallel,
     )

@@ -11,6 +11,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,6 +25,7 @@ from hearth.config.environment import prepare_environment
 from hearth.config.litellm_document import litellm_document, write_document
 from hearth.config.load import load_settings, parse_settings
 from hearth.config.settings import digest_of
+from hearth.gateway.call import CALL, Call
 from hearth.gateway.identity import Off
 from hearth.gateway.keys import presented_key
 from hearth.testing.provider import ScriptedProvider
@@ -318,6 +320,26 @@ def test_a_hook_finds_the_key_behind_its_caller(auth: ModuleType) -> None:
     assert auth.key_of(caller) is key
     assert (caller.key_alias, caller.rpm_limit, caller.models) == ("app", 3, ["small"])
     assert APP not in repr(caller)
+
+
+async def test_the_try_without_a_block_is_not_counted_again(auth: ModuleType) -> None:
+    """One call of a client takes one of its requests a minute, also where the provider refused the block."""
+    auth.install(parse_settings(f"hearth: {{keys: [{KEY}, rpm: 3}}]}}", {}))
+    asked = {
+        "type": "http",
+        "method": "POST",
+        "path": "/v1/chat/completions",
+        "headers": [],
+        "query_string": b"",
+    }
+    call = Call(route="chat", headers=(), started_at=datetime.now(UTC))
+    token = CALL.set(call)
+    try:
+        assert (await auth.user_api_key_auth(Request(asked), APP)).rpm_limit == 3
+        call.without_block = True
+        assert (await auth.user_api_key_auth(Request(asked), APP)).rpm_limit is None
+    finally:
+        CALL.reset(token)
 
 
 def test_no_metadata_makes_a_caller_somebody_else(auth: ModuleType) -> None:
