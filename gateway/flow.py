@@ -200,7 +200,10 @@ class Flow:
         blocks = {index: block.text for index, block in earlier.items()}
         if current is not None and current.text and dialogue.user_text:
             blocks[dialogue.user_index] = current.text
-        if not blocks or not _fits(request, blocks, window):
+        if not blocks:
+            return body
+        if not _fits(request, blocks, window):
+            call.reason = "no room in the model's window"
             return body
         call.placed = True
         if call.recall is not None:

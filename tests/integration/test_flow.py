@@ -134,8 +134,9 @@ async def test_a_window_that_is_too_small_gets_no_block(flow: Flow, clock: Manua
     """Where prompt, reply and block would not fit the smallest window, the call goes without a block."""
     await Talker(flow, clock).say(DOG)
     talker = Talker(flow, clock)
-    await talker.say(QUESTION, window=200, max_tokens=190)
+    call = await talker.say(QUESTION, window=2000, max_tokens=1950)
     assert talker.prompt() == QUESTION
+    assert response_headers(call)["x-hearth-reason"] == "no room in the model's window"
 
 
 async def test_a_block_that_the_provider_refused_costs_nothing_of_the_day(
