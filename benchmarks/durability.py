@@ -77,14 +77,16 @@ class Verdict:
         return sum(len(one.complete) for one in self.rounds)
 
 
-def run(folder: Path, *, rounds: int, calls: int, seed: int, say: Any = print) -> Verdict:
+def run(
+    folder: Path, *, rounds: int, calls: int, seed: int, spread: float = 0.0, say: Any = print
+) -> Verdict:
     """All rounds in `folder`, then the look into the log."""
     chance = random.Random(seed)
     seen: list[Round] = []
     with provider(folder, words=8, gap_ms=2.0) as url:
         for number in range(rounds):
             served = hearth(folder, url, data_dir=str(folder / "data"))
-            one = asyncio.run(_round(served, number, calls, chance))
+            one = asyncio.run(_round(served, number, calls, chance, spread))
             seen.append(one)
             say(
                 f"round {number + 1}: killed after {one.killed_after:.1f} s, {len(one.complete)} complete,"
@@ -128,14 +130,17 @@ def _marker(text: str) -> str:
     return found.group() if found else text
 
 
-async def _round(served: Served, number: int, calls: int, chance: random.Random) -> Round:
+async def _round(served: Served, number: int, calls: int, chance: random.Random, spread: float) -> Round:
     """Kill when a random share of the calls is complete, and up to 50 ms later."""
     seen = Round(enough=int(calls * chance.uniform(0.05, 0.95)))
     began = time.monotonic()
     limits = aiohttp.TCPConnector(limit=0)
     timeout = aiohttp.ClientTimeout(total=ROUND_SECONDS)
     async with aiohttp.ClientSession(connector=limits, timeout=timeout) as session:
-        clients = [asyncio.create_task(_call(session, served, number, call, seen)) for call in range(calls)]
+        clients = [
+            asyncio.create_task(_call(session, served, number, call, seen, after=call * spread))
+            for call in range(calls)
+        ]
         with suppress(TimeoutError):
             await asyncio.wait_for(seen.reached.wait(), ROUND_SECONDS)
         await asyncio.sleep(chance.uniform(0, 0.05))
@@ -145,7 +150,10 @@ async def _round(served: Served, number: int, calls: int, chance: random.Random)
     return seen
 
 
-async def _call(session: aiohttp.ClientSession, served: Served, number: int, call: int, seen: Round) -> None:
+async def _call(
+    session: aiohttp.ClientSession, served: Served, number: int, call: int, seen: Round, *, after: float
+) -> None:
+    await asyncio.sleep(after)
     marker, route, stream = f"marker-{number}-{call}", ROUTES[call % 3], call % 2 == 0
     headers = {"authorization": f"Bearer {APP}", "x-hearth-user": f"user-{call % 50}"}
     asked = body(route, f"Please remember {marker} for me.", stream=stream)
@@ -189,9 +197,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--calls", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--spread-ms", type=float, default=0.0, help="between the starts of two calls")
     given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="hearth-durability-"))
-    verdict = run(folder, rounds=given.rounds, calls=given.calls, seed=given.seed)
+    spread = given.spread_ms / 1000
+    verdict = run(folder, rounds=given.rounds, calls=given.calls, seed=given.seed, spread=spread)
     print(
         f"{verdict.complete} complete replies, {len(verdict.missing)} of them missing,"
         f" {len(verdict.doubled)} markers doubled; {verdict.steps} steps in the log, {verdict.parked} parked"
