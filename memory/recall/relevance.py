@@ -17,17 +17,21 @@ of `cosine` where the embedder is none of those we fitted (`unknown`): it lets t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import islice
 from typing import Final
 
 import msgspec
 import numpy as np
 
 from hearth.memory.recall.cues import asks, concerns_self, is_small_talk, speaks_of_self
+from hearth.memory.recall.function_words import FUNCTION_WORDS
+from hearth.memory.recall.lexical import analyzed
 from hearth.memory.recall.pool import Numbers, Pool
 from hearth.memory.recall.unanswered import only_asks, says_nothing
+from hearth.memory.tiers.indexed import record_text
 from hearth.memory.types import Memory, Record
 
 FITTED_FLOOR: Final = 0.5
@@ -40,7 +44,9 @@ _LEAST: Final = 0.05
 _CLEAR: Final = 0.95
 """Relevance of a candidate beside which a question needs no others, but what was said after it."""
 _LATER: Final = 2
-"""Candidates said after a clear one that are given with it at most."""
+"""Candidates said after a clear one that are given with it at most, for a word and for nearness each."""
+_RARE: Final = 3
+"""Candidates that hold a word at most, if sharing it is to tell that they speak of the same."""
 _NEAREST: Final = 8
 """Candidates that a question about oneself is given at most, where none is clear."""
 
@@ -86,8 +92,8 @@ def judged(pool: Pool, question: str, chances: Numbers) -> Numbers:
 
     A page that says nothing has none. A question about oneself, among few candidates, gives the nearest that
     tell of the user one half: what one is allergic to bears on what to cook, and no vector and no word says
-    so. Where a candidate is clear only the nearest that were said after it count, for one of them may have
-    replaced it: `I left Acme` is far from `Where do I work?`, and `I work at Acme` is near.
+    so. Where a candidate is clear only some that were said after it count, for one of them may have replaced
+    it: `I left Acme` is far from `Where do I work?`, and `I work at Acme` is near.
     """
     made = chances.copy()
     for i in np.flatnonzero(chances >= _LEAST).tolist():
@@ -96,21 +102,52 @@ def judged(pool: Pool, question: str, chances: Numbers) -> Numbers:
     if len(made) > SMALL or not (asks(question) and concerns_self(question)):
         return made
     order = np.argsort(-made, kind="stable").tolist()
-    nearest = [i for i in order if made[i] > 0 and _tells(pool.records[i])]
-    if made[order[0]] >= _CLEAR:
-        since = pool.records[order[0]].occurred_at
-        lifted = [i for i in nearest if pool.records[i].occurred_at > since][:_LATER]
+    clear = [i for i in order if made[i] >= _CLEAR]
+    others = [i for i in order[len(clear) :] if made[i] > 0]
+    if clear:
+        lifted = later(pool.records, question, clear, others)
     else:
-        lifted = nearest[:_NEAREST]
+        lifted = list(islice((i for i in others if _tells(pool.records[i])), _NEAREST))
     made[lifted] = np.maximum(made[lifted], FITTED_FLOOR)
     return made
 
 
-def _tells(record: Record) -> bool:
-    """True if the record tells something about the user, rather than asks."""
+def later(records: Sequence[Record], question: str, clear: Sequence[int], others: Sequence[int]) -> list[int]:
+    """Those of `others` (places in `records`, best first) that may have replaced one of `clear`.
+
+    Said after the first of the clear ones: the best that share a rare word with what the user said in one of
+    them, and which the question lacks (`Acme`), and the best that tell of the user. The first counts, since
+    the question itself, once asked and answered, is a clear candidate and a late one.
+    """
+    since = min(records[i].occurred_at for i in clear)
+    after = [i for i in others if records[i].occurred_at > since]
+    if not after:
+        return []
+    words = [analyzed(record_text(record)) for record in records]
+    told = frozenset[int]().union(*(analyzed(_said(records[i])) for i in clear))
+    named = told - analyzed(question) - analyzed(FUNCTION_WORDS)
+    rare = {word for word in named if sum(word in held for held in words) <= _RARE}
+    same = (i for i in after if not rare.isdisjoint(words[i]) and _states(records[i]))
+    lifted = list(islice(same, _LATER))
+    near = (i for i in after if i not in lifted and _tells(records[i]))
+    return [*lifted, *islice(near, _LATER)]
+
+
+def _said(record: Record) -> str:
+    """The user's own words."""
+    return record.text if isinstance(record, Memory) else record.user_text
+
+
+def _states(record: Record) -> bool:
+    """True if the record is the user's and says something, rather than asks."""
     if isinstance(record, Memory):
         return record.type != "knowledge"
-    return speaks_of_self(record.user_text) and not only_asks(record.user_text)
+    return not only_asks(record.user_text)
+
+
+def _tells(record: Record) -> bool:
+    """True if the record tells something about the user, rather than asks."""
+    return _states(record) and (isinstance(record, Memory) or speaks_of_self(record.user_text))
 
 
 def relevance_signals(pool: Pool, question: str) -> Mapping[str, Numbers]:

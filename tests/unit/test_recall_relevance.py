@@ -9,15 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.memory.embed.load import load_embedder
-from hearth.memory.ports import Indexed, SearchRequest
+from hearth.memory.ports import SearchRequest
 from hearth.memory.recall.lexical import analyzed
 from hearth.memory.recall.pipeline import recall_block
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.pool import gather
-from hearth.memory.recall.relevance import model_for, relevance
+from hearth.memory.recall.relevance import later, model_for, relevance
 from hearth.memory.recall.tokens import LocalTokenCounter
 from hearth.memory.stores.memory_long_term import MemoryLongTerm
-from hearth.memory.types import Candidate, Memory, Query, Scope, SearchResult, ShortTermView
+from hearth.memory.tiers.indexed import index_record
+from hearth.memory.types import Candidate, Memory, Page, Query, Scope, SearchResult, ShortTermView
 
 NOW = datetime(2024, 6, 1, tzinfo=UTC)
 SCOPE = Scope(tenant="t", user="u")
@@ -37,17 +38,27 @@ def memory(number, text, day=0):
     )
 
 
+def page(number, said, reply, day):
+    return Page(
+        id=f"{number:032x}",
+        scope=SCOPE,
+        generation=1,
+        user_text=said,
+        reply_text=reply,
+        occurred_at=NOW + timedelta(days=day - 60),
+    )
+
+
 @pytest.fixture(name="embedder", scope="module")
 def _embedder():
     return load_embedder("fast")
 
 
-@pytest.fixture(name="ask")
-def _ask(embedder):
-    async def ask(question, *texts, dense=True, days=()):
+@pytest.fixture(name="recalled")
+def _recalled(embedder):
+    async def recalled(question, records, dense=True):
         store = MemoryLongTerm(embedder)
-        dated = [memory(i, text, *days[i : i + 1]) for i, text in enumerate(texts)]
-        await store.upsert([Indexed(record=one, text=one.text, context=one.text) for one in dated])
+        await store.upsert([index_record(one, None) for one in records])
         found = await store.search(SearchRequest(owners=(SCOPE.owner,), text=question))
         if not dense:
             blind = [
@@ -64,7 +75,16 @@ def _ask(embedder):
             embedder=embedder.name,
             counter=COUNTER,
         )
-        return [texts[int(i, 16)] for i in block.items]
+        return block.items
+
+    return recalled
+
+
+@pytest.fixture(name="ask")
+def _ask(recalled):
+    async def ask(question, *texts, dense=True, days=()):
+        dated = [memory(i, text, *days[i : i + 1]) for i, text in enumerate(texts)]
+        return [texts[int(i, 16)] for i in await recalled(question, dated, dense)]
 
     return ask
 
@@ -141,7 +161,7 @@ async def test_an_indirect_question_about_oneself_reaches_the_nearest_facts(ask,
     assert answer in await ask(question, KIWI, LISBON, DOG, NAME)
 
 
-@pytest.mark.parametrize(
+REPLACED = pytest.mark.parametrize(
     ("question", "was", "became"),
     [
         ("Where do I work?", "I work at Acme.", "I left Acme, I'm at Borealis now."),
@@ -149,9 +169,68 @@ async def test_an_indirect_question_about_oneself_reaches_the_nearest_facts(ask,
         ("What car do I drive?", "I drive a Golf.", "I sold the Golf and bought a Volvo."),
     ],
 )
+SINCE = (
+    "I vote in every election.",
+    "I volunteer at the food bank.",
+    "I go to bed at ten.",
+    "I paint at weekends.",
+)
+
+
+@REPLACED
 async def test_case_16_what_replaced_a_fact_is_shown_with_it(ask, question, was, became):
     """case_16: a fact that answers in so many words does not keep out what was said later of the same."""
     assert set(await ask(question, DOG, was, became, NAME, days=(1, 5, 40, 0))) >= {was, became}
+
+
+@REPLACED
+async def test_case_16_a_question_that_was_asked_before_hides_no_successor(recalled, question, was, became):
+    """case_16: the question's own page, the clearest and the latest of all, is not what is replaced."""
+    records = [
+        page(0, was, "Good to know.", 1),
+        page(1, became, "Thanks for telling me.", 2),
+        page(2, question, f"You told me: {was}", 3),
+    ]
+    assert {records[0].id, records[1].id} <= set(await recalled(question, records))
+
+
+@pytest.mark.parametrize(
+    ("question", "was", "became"),
+    [
+        ("Where do I work?", "I work at Acme.", "I left Acme, I'm at Borealis now."),
+        ("Where do my parents live?", "My parents live in Ghent.", "They sold the house in Ghent for Porto."),
+    ],
+)
+async def test_case_16_a_successor_that_names_the_same_is_shown_among_much_said_since(
+    recalled, question, was, became
+):
+    """case_16: the name it shares counts where the vectors put four other things before it."""
+    said = (was, *SINCE, became)
+    records = [page(i, text, "Noted.", i) for i, text in enumerate(said)]
+    assert {records[0].id, records[-1].id} <= set(await recalled(question, records))
+
+
+def test_what_may_have_replaced_a_fact_was_said_after_it_and_is_little():
+    """What shares a rare word with it, and the two nearest that don't; none said before or with it."""
+    said = (
+        "I work at Acme.",
+        "I liked Acme's museum.",
+        *SINCE,
+        "I left Acme.",
+        "I read a lot.",
+    )
+    days = (5, 1, 6, 7, 8, 9, 10, 5)
+    records = [memory(i, text, day) for i, (text, day) in enumerate(zip(said, days, strict=True))]
+    assert later(records, "Where do I work?", [0], range(1, 8)) == [6, 2, 3]
+    assert later(records, "Where do I work?", [6], [0, 1, 2, 3, 4, 5, 7]) == []
+
+
+def test_a_word_that_many_share_tells_nothing():
+    """One that four candidates hold does not put the farthest of them before the nearest."""
+    said = ("I work at Acme.", "I swim.", "I paint.", "Acme, I say.", "Acme, I sing.", "Acme, I guess.")
+    records = [memory(i, text, i) for i, text in enumerate(said)]
+    assert later(records, "Where do I work?", [0], [1, 2, 3, 4, 5]) == [1, 2]
+    assert later(records[:5], "Where do I work?", [0], [1, 2, 3, 4]) == [3, 4, 1, 2]
 
 
 async def test_a_clear_hit_brings_no_noise_along(ask):
