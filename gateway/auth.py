@@ -48,7 +48,7 @@ async def user_api_key_auth(request: Request, api_key: str) -> UserAPIKeyAuth:
     """
     key = _configured(request, api_key)
     if key is not None:
-        if not is_for_callers(get_request_route(request=request)):
+        if not is_for_callers(get_request_route(request=request), request.method):
             raise HTTPException(403, "this route is for LiteLLM's master key")
         call = CALL.get()
         return caller(key, counted=call is None or not call.without_block)
