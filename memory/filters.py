@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 import msgspec
 
 from hearth.memory.ports import MemoryFilter
 from hearth.memory.tiers.indexed import record_text
-from hearth.memory.types import JsonScalar, Metadata, Page, Record
+from hearth.memory.types import JsonScalar, Page, Record
 
 _encode = msgspec.json.Encoder().encode
 
@@ -30,7 +30,7 @@ def tags_of(record: Record) -> tuple[str, ...]:
     return () if isinstance(record, Page) else record.tags
 
 
-def metadata_terms(metadata: Metadata) -> list[str]:
+def metadata_terms(metadata: Mapping[str, JsonScalar]) -> list[str]:
     """One string a key and value, equal exactly where JSON's values are: `true` is not 1, but 1 is 1.0."""
     return [_encode([key, _plain(value)]).decode() for key, value in metadata.items()]
 
@@ -45,7 +45,7 @@ def meets(record: Record, where: MemoryFilter) -> bool:
     return (
         (not where.types or kind_of(record) in where.types)
         and _holds(tags_of(record), where.tags)
-        and _holds(metadata_of(record), metadata_terms(dict(where.metadata)))
+        and _holds(metadata_of(record), metadata_terms(where.metadata))
         and (where.since is None or record.occurred_at >= where.since)
         and (where.until is None or record.occurred_at < where.until)
         and (where.agent is None or record.scope.agent == where.agent)

@@ -49,8 +49,16 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def owner(self) -> str:
         """The one key that stores filter by. Injective: quoting keeps `a/b` + `c` apart from `a` + `b/c`."""
-        parts = [self.tenant, self.user] + ([self.agent] if self.isolated else [])
-        return "/".join(quote(part, safe="") for part in parts)
+        return _quoted(self.tenant, self.user, *([self.agent] if self.isolated else []))
+
+    @property
+    def person(self) -> str:
+        """The one key of all that is the user's, whatever the agent."""
+        return _quoted(self.tenant, self.user)
+
+
+def _quoted(*parts: str) -> str:
+    return "/".join([quote(part, safe="") for part in parts])
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True, tag="page", tag_field="record"):

@@ -32,11 +32,6 @@ _PRESENCE = 0x80000000
 _encode = msgspec.json.Encoder().encode
 
 
-def person_of(tenant: str, user: str) -> str:
-    """The key of all that is one user's, whatever the agent."""
-    return Scope(tenant=tenant, user=user).owner
-
-
 class EdgeIndex:
     """Records of many owners in one shard; every read and removal is bound to owners. One thread at a time.
 
@@ -70,7 +65,7 @@ class EdgeIndex:
     def put(self, item: Indexed, *, text: Vector, context: Vector) -> None:
         """Add or replace the record of that owner and id. Raises BadInput for a lone surrogate in it."""
         record = item.record
-        owner, person = record.scope.owner, person_of(record.scope.tenant, record.scope.user)
+        owner, person = record.scope.owner, record.scope.person
         weights = saturated(self._analyzer.terms(item.text))
         vectors: dict[str, qdrant.NamedVector] = {
             "text": text,
@@ -102,7 +97,7 @@ class EdgeIndex:
 
     def clear(self, tenant: str, user: str) -> None:
         """Remove everything of the user, of all agents."""
-        person = person_of(tenant, user)
+        person = Scope(tenant=tenant, user=user).person
         with _translated():
             theirs = qdrant.Filter(must=[_equal("person", (person,))])
             self.collection.shard.update(qdrant.UpdateOperation.delete_points_by_filter(theirs))
@@ -193,7 +188,7 @@ def _payload(record: Record) -> dict[str, object]:
     scope = record.scope
     return {
         "owner": scope.owner,
-        "person": person_of(scope.tenant, scope.user),
+        "person": scope.person,
         "tenant": scope.tenant,
         "user": scope.user,
         "kind": kind_of(record),
@@ -240,7 +235,7 @@ def _conditions(where: MemoryFilter) -> list[qdrant.ConditionType]:
     for field, value in (("agent", where.agent), ("session", where.session)):
         found += [] if value is None else [_equal(field, (value,))]
     found += [_equal("tags", (tag,)) for tag in where.tags]
-    found += [_equal("metadata", (term,)) for term in metadata_terms(dict(where.metadata))]
+    found += [_equal("metadata", (term,)) for term in metadata_terms(where.metadata)]
     found += [
         qdrant.FieldCondition("folded", match=qdrant.MatchSubstring(word))
         for word in fold_text(where.words).split()

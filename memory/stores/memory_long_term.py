@@ -59,7 +59,7 @@ class MemoryLongTerm:
             self._entries.setdefault(scope.owner, {})[item.record.id] = _Entry(
                 record=item.record, text=_array(text), context=_array(context), weights=saturated(counts)
             )
-            self._terms.add(scope.owner, _person(scope.tenant, scope.user), item.record.id, counts)
+            self._terms.add(scope.owner, scope.person, item.record.id, counts)
 
     async def flush(self) -> None:
         """See LongTerm. There is nothing to do."""
@@ -81,7 +81,7 @@ class MemoryLongTerm:
             for key, entry in list(entries.items()):
                 if (entry.record.scope.tenant, entry.record.scope.user) == (tenant, user):
                     del entries[key]
-        self._terms.clear(_person(tenant, user))
+        self._terms.clear(Scope(tenant=tenant, user=user).person)
 
     async def count(self, owner: str) -> int:
         """See LongTerm."""
@@ -102,10 +102,6 @@ class MemoryLongTerm:
 
 def _array(vector: Vector) -> _Array:
     return np.asarray(vector, dtype=np.float32)
-
-
-def _person(tenant: str, user: str) -> str:
-    return Scope(tenant=tenant, user=user).owner
 
 
 def _candidate(entry: _Entry, query: _Array, words: QueryTerms) -> Candidate:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from hashlib import blake2b
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -14,8 +13,8 @@ from redis.exceptions import RedisError
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from hearth.memory.errors import StoreUnavailable
-from hearth.memory.stores.redis_user import HeldPage, User
 from hearth.memory.tiers.short_term import Bounds
+from hearth.memory.tiers.short_term_user import HeldPage, User, session_key
 from hearth.memory.types import Page, PlacedBlock, Scope, ShortTermView, Vector
 
 Client: TypeAlias = Redis | RedisCluster
@@ -68,8 +67,8 @@ class _ChangedMeanwhileError(Exception):
 class _Keys:
     """The keys of one user, all in one slot of a cluster."""
 
-    def __init__(self, prefix: str, tenant: str, user: str) -> None:
-        self._base = f"{prefix}:{{{Scope(tenant=tenant, user=user).owner}}}"
+    def __init__(self, prefix: str, scope: Scope) -> None:
+        self._base = f"{prefix}:{{{scope.person}}}"
         self.state = f"{self._base}:state"
         self.pages = f"{self._base}:pages"
         self.vectors = f"{self._base}:vectors"
@@ -118,7 +117,7 @@ class RedisShortTerm:
         """The owner's latest pages, oldest first, and the blocks of `scope.session`."""
         keys = self._keys(scope)
         wanted = [keys.state, keys.order(scope.owner), keys.pages, keys.vectors]
-        wanted.append(keys.blocks(_session_key(scope)))
+        wanted.append(keys.blocks(session_key(scope)))
         with _translated():
             state, bodies, vectors, blocks = await self._script(_LATEST, wanted, [limit])
         if state is None:
@@ -156,7 +155,7 @@ class RedisShortTerm:
         """Remove everything of the user, of all agents; with `before` only what is of an older generation,
         and refuse such pages from now on.
         """
-        keys = _Keys(self._prefix, tenant, user)
+        keys = self._keys(Scope(tenant=tenant, user=user))
 
         def change(state: User) -> list[Command]:
             if before is None:
@@ -178,7 +177,7 @@ class RedisShortTerm:
         return commands + _gone(keys, user.evict(held.owner, self._bounds))
 
     def _place(self, user: User, keys: _Keys, scope: Scope, block: PlacedBlock) -> list[Command]:
-        session = _session_key(scope)
+        session = session_key(scope)
         gone = user.place(session, block, self._bounds)
         placed: Command = ("HSET", keys.blocks(session), block.exchange, _encode(block))
         return [placed, *(("HDEL", keys.blocks(key), exchange) for key, exchange in gone)]
@@ -225,7 +224,7 @@ class RedisShortTerm:
             raise _ChangedMeanwhileError
 
     def _keys(self, scope: Scope) -> _Keys:
-        return _Keys(self._prefix, scope.tenant, scope.user)
+        return _Keys(self._prefix, scope)
 
     async def _script(self, text: str, keys: Sequence[str], given: Sequence[Any]) -> Any:
         return await self._answer(self._client.eval(text, len(keys), *keys, *given))
@@ -237,15 +236,13 @@ class RedisShortTerm:
 
 def _renewed(user: User, keys: _Keys, generation: int) -> list[Command]:
     """Take over a newer generation: what is left of an older one goes."""
-    if not user.generation:
-        user.generation = generation
-    return _wiped(user, keys, generation) if generation > user.generation else []
+    return _wiped(user, keys, generation) if user.renews(generation) else []
 
 
 def _wiped(user: User, keys: _Keys, generation: int) -> list[Command]:
     owners = {held.owner for held in user.pages.values()}
     every = [keys.pages, keys.vectors, *map(keys.order, owners), *map(keys.blocks, user.sessions)]
-    user.generation, user.pages, user.dropped, user.lately, user.sessions = generation, {}, {}, [], {}
+    user.wipe(generation)
     return [("DEL", key) for key in every]
 
 
@@ -260,11 +257,6 @@ def _gone(keys: _Keys, pages: Sequence[tuple[str, HeldPage]]) -> list[Command]:
 def _member(id: str, held: HeldPage) -> str:
     # Equal times sort by member, so the arrival stands in front: 13 digits.
     return f"{held.arrival:013d}{id}"
-
-
-def _session_key(scope: Scope) -> str:
-    text = msgspec.json.encode((scope.owner, scope.session))
-    return blake2b(text, digest_size=12).hexdigest()
 
 
 def _view(

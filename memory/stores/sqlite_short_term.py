@@ -8,7 +8,6 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
 
@@ -16,13 +15,12 @@ import msgspec
 import numpy as np
 
 from hearth.memory.errors import StoreUnavailable
-from hearth.memory.tiers.short_term import Bounds, Held, leaving, text_digest, text_size
+from hearth.memory.events.codec import micros
+from hearth.memory.tiers.short_term import LATELY_KEPT, Bounds, Held, leaving, text_digest, text_size
 from hearth.memory.types import Page, PlacedBlock, Scope, ShortTermView, Vector
 
 logger = logging.getLogger(__name__)
 
-LATELY_KEPT = 64
-"""Settlements remembered of one user; the push that may come after one is milliseconds away."""
 SCHEMA_VERSION = 1
 """A file of another version is set aside: it is quicker made anew from the log than converted."""
 _PAGE = msgspec.msgpack.Decoder(Page)
@@ -80,9 +78,7 @@ class SqliteShortTerm:
             lagging = reader.execute(
                 "SELECT 1 FROM dropped WHERE owner = ? LIMIT 1", (scope.owner,)
             ).fetchone()
-            known = reader.execute(
-                "SELECT 1 FROM generations WHERE subject = ?", (_subject(scope),)
-            ).fetchone()
+            known = reader.execute("SELECT 1 FROM generations WHERE subject = ?", (scope.person,)).fetchone()
         return _view(pages[::-1], blocks, lagging=lagging is not None, known=known is not None)
 
     async def settle(self, scope: Scope, pages: Sequence[Page]) -> None:
@@ -103,7 +99,7 @@ class SqliteShortTerm:
         """Remove everything of the user, of all agents; with `before` only what is of an older generation,
         and refuse such pages from now on. Raises StoreUnavailable.
         """
-        await self._write(lambda: self._clear(_subject(Scope(tenant=tenant, user=user)), before))
+        await self._write(lambda: self._clear(Scope(tenant=tenant, user=user).person, before))
 
     async def _write(self, work: Callable[[], None]) -> None:
         try:
@@ -161,7 +157,7 @@ class SqliteShortTerm:
         writer.execute("COMMIT")
 
     def _push(self, page: Page, vector: Vector | None, block: PlacedBlock | None) -> None:
-        subject = _subject(page.scope)
+        subject = page.scope.person
         with self._transaction() as writer:
             if not _admit(writer, subject, page.generation):
                 return
@@ -173,7 +169,7 @@ class SqliteShortTerm:
                 self._trim_blocks(writer, subject, page.scope, block)
 
     def _settle(self, scope: Scope, pages: Sequence[Page]) -> None:
-        subject = _subject(scope)
+        subject = scope.person
         with self._transaction() as writer:
             writer.execute("INSERT OR IGNORE INTO generations VALUES (?, 0)", (subject,))
             owners = {owner for page in pages for owner in _settle_one(writer, subject, page)}
@@ -186,7 +182,7 @@ class SqliteShortTerm:
                 self._evict(writer, subject, owner)
 
     def _drop(self, scope: Scope, records: Sequence[str]) -> None:
-        keys = [(_subject(scope), record) for record in records]
+        keys = [(scope.person, record) for record in records]
         with self._transaction() as writer:
             for table in ("pages", "dropped", "lately"):
                 writer.executemany(f"DELETE FROM {table} WHERE subject = ? AND id = ?", keys)  # noqa: S608 - constants
@@ -226,7 +222,7 @@ class SqliteShortTerm:
     def _trim_blocks(
         self, writer: sqlite3.Connection, subject: str, scope: Scope, newest: PlacedBlock
     ) -> None:
-        horizon = _microseconds(newest.at) - int(self._bounds.block_seconds * 1e6)
+        horizon = micros(newest.at) - int(self._bounds.block_seconds * 1e6)
         writer.execute("DELETE FROM blocks WHERE subject = ? AND at_us < ?", (subject, horizon))
         writer.execute(
             "DELETE FROM blocks WHERE owner = ? AND session = ? AND exchange NOT IN"
@@ -234,14 +230,6 @@ class SqliteShortTerm:
             " ORDER BY at_us DESC, exchange DESC LIMIT ?)",
             (scope.owner, scope.session, scope.owner, scope.session, self._bounds.blocks),
         )
-
-
-def _subject(scope: Scope) -> str:
-    return Scope(tenant=scope.tenant, user=scope.user).owner
-
-
-def _microseconds(moment: datetime) -> int:
-    return round(moment.timestamp() * 1_000_000)
 
 
 @contextmanager
@@ -301,7 +289,7 @@ def _put_page(writer: sqlite3.Connection, subject: str, page: Page, vector: Vect
             page.id,
             page.scope.owner,
             page.generation,
-            _microseconds(page.occurred_at),
+            micros(page.occurred_at),
             lately.fetchone() is not None,
             text_size(page),
             None if vector is None else np.asarray(vector, dtype=np.float32).tobytes(),
@@ -319,7 +307,7 @@ def _put_block(writer: sqlite3.Connection, subject: str, page: Page, block: Plac
             page.scope.session,
             block.exchange,
             page.generation,
-            _microseconds(block.at),
+            micros(block.at),
             _ENCODER.encode(block),
         ),
     )

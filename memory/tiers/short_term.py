@@ -9,6 +9,9 @@ import msgspec
 
 from hearth.memory.types import Page
 
+LATELY_KEPT = 64
+"""Settlements remembered of one user; the push that may come after one is milliseconds away."""
+
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """How much short-term memory keeps of one owner."""

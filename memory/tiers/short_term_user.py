@@ -1,17 +1,23 @@
-"""What short-term memory in Redis knows of one user beside the texts: small, read and written as a whole."""
+"""What short-term memory knows of one user beside the texts: small, and changed without any I/O."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from hashlib import blake2b
 
 import msgspec
 
-from hearth.memory.tiers.short_term import Bounds, Held, Leaving, leaving, text_digest, text_size
-from hearth.memory.types import Page, PlacedBlock
-
-LATELY_KEPT = 64
-"""Settlements remembered of one user; the push that may come after one is milliseconds away."""
+from hearth.memory.events.codec import micros
+from hearth.memory.tiers.short_term import (
+    LATELY_KEPT,
+    Bounds,
+    Held,
+    Leaving,
+    leaving,
+    text_digest,
+    text_size,
+)
+from hearth.memory.types import Page, PlacedBlock, Scope
 
 
 class HeldPage(msgspec.Struct, kw_only=True, array_like=True):
@@ -37,11 +43,26 @@ class User(msgspec.Struct, kw_only=True, array_like=True):
     lately: list[tuple[str, bytes]] = []
     """Page id and digest of the texts of what was settled lately, oldest first."""
     sessions: dict[str, list[tuple[int, str]]] = {}
-    """By key of a session: time and exchange of each of its blocks, oldest first."""
+    """By `session_key`: time and exchange of each of the session's blocks, oldest first."""
 
     def admits(self, generation: int) -> bool:
         """False for a page of an erased generation."""
         return generation >= self.generation
+
+    def renews(self, generation: int) -> bool:
+        """Take over a first generation; True where one is newer, and what an older one left has to go."""
+        self.generation = self.generation or generation
+        return generation > self.generation
+
+    def wipe(self, generation: int) -> None:
+        """Hold nothing, in that generation."""
+        self.generation = generation
+        self.pages, self.dropped, self.lately, self.sessions = {}, {}, [], {}
+
+    def newest(self, owner: str) -> list[tuple[str, HeldPage]]:
+        """The owner's pages with their ids, newest first."""
+        mine = [(id, held) for id, held in self.pages.items() if held.owner == owner]
+        return sorted(mine, key=lambda one: (one[1].occurred, one[1].arrival), reverse=True)
 
     def put(self, page: Page) -> HeldPage:
         """Hold the page, in the place of the one of its id."""
@@ -50,7 +71,7 @@ class User(msgspec.Struct, kw_only=True, array_like=True):
         self.arrivals += before is None
         held = HeldPage(
             owner=page.scope.owner,
-            occurred=microseconds(page.occurred_at),
+            occurred=micros(page.occurred_at),
             arrival=before.arrival if before else self.arrivals,
             settled=(page.id, text_digest(page)) in self.lately,
             size=text_size(page),
@@ -70,9 +91,8 @@ class User(msgspec.Struct, kw_only=True, array_like=True):
 
     def evict(self, owner: str, bounds: Bounds) -> list[tuple[str, HeldPage]]:
         """Let go what the bounds say, and return it."""
-        mine = [(id, held) for id, held in self.pages.items() if held.owner == owner]
-        mine.sort(key=lambda one: (one[1].occurred, one[1].arrival), reverse=True)
-        gone: Leaving = leaving([Held(id=i, settled=h.settled, size=h.size) for i, h in mine], bounds)
+        mine = [Held(id=i, settled=h.settled, size=h.size) for i, h in self.newest(owner)]
+        gone: Leaving = leaving(mine, bounds)
         self.dropped.update(dict.fromkeys(gone.dropped, owner))
         return [(id, self.pages.pop(id)) for id in gone.settled + gone.dropped]
 
@@ -85,7 +105,7 @@ class User(msgspec.Struct, kw_only=True, array_like=True):
 
     def place(self, session: str, block: PlacedBlock, bounds: Bounds) -> list[tuple[str, str]]:
         """Note a block; returns (session, exchange) of those that leave for their number or age."""
-        at = microseconds(block.at)
+        at = micros(block.at)
         mine = [one for one in self.sessions.get(session, []) if one[1] != block.exchange]
         self.sessions[session] = sorted([*mine, (at, block.exchange)])
         horizon = at - int(bounds.block_seconds * 1e6)
@@ -109,6 +129,7 @@ class User(msgspec.Struct, kw_only=True, array_like=True):
             self.sessions.pop(session, None)
 
 
-def microseconds(moment: datetime) -> int:
-    """Since 1970; exact in the floats that Redis sorts by."""
-    return round(moment.timestamp() * 1_000_000)
+def session_key(scope: Scope) -> str:
+    """Names the session within its user, of all agents; 24 characters."""
+    text = msgspec.json.encode((scope.owner, scope.session))
+    return blake2b(text, digest_size=12).hexdigest()
