@@ -151,9 +151,13 @@ def _no_model(litellm_config: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _model_names(litellm_config: Mapping[str, Any]) -> list[str]:
+    return [str(entry.get("model_name")) for entry in _models(litellm_config)]
+
+
+def _models(litellm_config: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The entries of `model_list` that are mappings; anything may stand there."""
     listed = litellm_config.get("model_list")
-    entries = listed if isinstance(listed, list) else []
-    return [str(entry.get("model_name")) for entry in entries if isinstance(entry, dict)]
+    return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
 
 
 def _models_of_keys(settings: Settings) -> Iterator[Problem]:
@@ -173,9 +177,8 @@ def _models_of_keys(settings: Settings) -> Iterator[Problem]:
 
 def _injection_points(litellm_config: Mapping[str, Any]) -> Iterator[Problem]:
     """A cache mark on the last message takes in the block, which the next call lacks: never a cache hit."""
-    listed = litellm_config.get("model_list")
-    for entry in listed if isinstance(listed, list) else []:
-        parameters = entry.get("litellm_params") if isinstance(entry, dict) else None
+    for entry in _models(litellm_config):
+        parameters = entry.get("litellm_params")
         points = parameters.get("cache_control_injection_points") if isinstance(parameters, dict) else None
         if any(isinstance(point, dict) and str(point.get("index")) == "-1" for point in points or []):
             yield Problem(

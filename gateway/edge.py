@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hearth.gateway.call import CALL, Call, response_headers
 from hearth.gateway.flow import Flow
@@ -21,12 +22,6 @@ from hearth.gateway.wire.types import Wire
 from hearth.memory import metrics
 
 logger = logging.getLogger(__name__)
-
-Message: TypeAlias = MutableMapping[str, Any]
-AsgiScope: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
-AsgiApp: TypeAlias = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
 
 Headroom: TypeAlias = Callable[[Request, Call], Awaitable[int]]
 """Most tokens that memory would add to the prompt of a call that asks for their number."""
@@ -46,12 +41,12 @@ REFUSALS = (
 class Edge:
     """Wraps the composed app. The four text routes are remembered, everything else passes through."""
 
-    def __init__(self, app: AsgiApp, running: Callable[[], Gateway], headroom: Headroom) -> None:
+    def __init__(self, app: ASGIApp, running: Callable[[], Gateway], headroom: Headroom) -> None:
         self._app = app
         self._running = running
         self._headroom = headroom
 
-    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
         if scope["type"] != "http" or scope["method"] != "POST" or scope["path"].startswith("/memory/"):
             await self._app(scope, receive, send)
@@ -67,7 +62,7 @@ class Edge:
             return
         await self._serve(scope, receive, send, call, WIRES[route])
 
-    async def _count(self, scope: AsgiScope, receive: Receive, send: Send, call: Call) -> None:
+    async def _count(self, scope: Scope, receive: Receive, send: Send, call: Call) -> None:
         call.off("refused")
         tee = _RequestTee(receive, call)
         await tee.read()
@@ -77,7 +72,7 @@ class Edge:
 
         await self._app(dict(scope), tee.receive, CountReply(call, added, send).send)
 
-    async def _serve(self, scope: AsgiScope, receive: Receive, send: Send, call: Call, wire: Wire) -> None:
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, call: Call, wire: Wire) -> None:
         tee = _RequestTee(receive, call)
         await tee.read()
         if is_no_object(call.raw_body, call.headers):

@@ -116,13 +116,11 @@ class Flow:
         secret = await self.engine.log.secret(identity.scope.tenant)
         opened = await self.engine.open(identity.scope, dialogue, secret=secret)
         view = await self.engine.view(opened.scope)
-        current = next((block for block in view.blocks if block.exchange == opened.exchange), None)
-        earlier = self._earlier(request, dialogue, opened, secret, view, current)
+        current, earlier = self._standing(request, dialogue, opened, secret, view)
         tokens = sum(block.tokens for block in earlier.values())
         if current is not None:
             return tokens + current.tokens
-        new = dialogue.first_step and not dialogue.carry_over
-        return tokens + (_room(request, dialogue, identity, earlier, window) if new else 0)
+        return tokens + (_room(request, dialogue, identity, earlier, window) if dialogue.asks_anew else 0)
 
     # -- before ----------------------------------------------------------------------------------------
 
@@ -167,9 +165,8 @@ class Flow:
 
     def _look_up(self, call: Call, identity: Identity, dialogue: Dialogue) -> None:
         """Begin the search where there will be a recall, as far as the request alone tells."""
-        new = bool(dialogue.user_text) and dialogue.first_step and not dialogue.carry_over
         wanted = identity.policy.recall and self.daily.left(identity, call.started_at)
-        if new and wanted and not call.without_block:
+        if dialogue.user_text and dialogue.asks_anew and wanted and not call.without_block:
             query = Query(text=dialogue.user_text, before=dialogue.before, at=call.started_at)
             call.search = self.engine.look_up(identity.scope, query)
 
@@ -185,9 +182,8 @@ class Flow:
         window: int,
     ) -> Body:
         view = await self.engine.view(opened.scope)
-        current = next((block for block in view.blocks if block.exchange == opened.exchange), None)
-        earlier = self._earlier(request, dialogue, opened, secret, view, current)
-        if current is None and dialogue.first_step and not dialogue.carry_over:
+        current, earlier = self._standing(request, dialogue, opened, secret, view)
+        if current is None and dialogue.asks_anew:
             current = await self._block(
                 call, request, identity, dialogue, opened, secret, view, earlier, window
             )
@@ -254,6 +250,18 @@ class Flow:
             at=call.started_at,
             alone=not earlier,
         )
+
+    def _standing(
+        self,
+        request: WireRequest,
+        dialogue: Dialogue,
+        opened: Opened,
+        secret: bytes,
+        view: ShortTermView,
+    ) -> tuple[PlacedBlock | None, dict[int, PlacedBlock]]:
+        """The block that this exchange already has, and earlier ones that go back (see `_earlier`)."""
+        current = next((block for block in view.blocks if block.exchange == opened.exchange), None)
+        return current, self._earlier(request, dialogue, opened, secret, view, current)
 
     def _earlier(
         self,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
+
+from starlette.types import Message, Send
 
 from hearth.gateway.call import Call
 
-Message: TypeAlias = MutableMapping[str, Any]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Added: TypeAlias = Callable[[], Awaitable[int]]
 """How many tokens memory may add to the prompt; asked only where the provider has given its own number."""
 

@@ -72,6 +72,11 @@ class Dialogue(msgspec.Struct, frozen=True, kw_only=True):
     """Texts that the request already contains, the new content left out."""
 
     @property
+    def asks_anew(self) -> bool:
+        """True where a new exchange begins with the user's own content: what recall is for."""
+        return self.first_step and not self.carry_over
+
+    @property
     def looked_up(self) -> tuple[Pair, ...]:
         """The pairs whose tail names the session: the history and, within a tool loop, the open exchange."""
         if self.first_step:

@@ -81,6 +81,8 @@ T = TypeVar("T")
 
 IMPORT_BATCH = 500
 """Events of one append; keeps a transaction short."""
+VIEW_SECONDS = 0.150
+"""How long a view of short-term memory is waited for."""
 LATEST_PAGES = 20
 """Pages read from short-term memory for one recall."""
 
@@ -178,8 +180,7 @@ class Engine:
 
     async def view(self, scope: Scope) -> ShortTermView:
         """The user's short-term memory; an empty view, logged and counted, where the store is down."""
-        latest = self.short_term.latest(scope, limit=LATEST_PAGES)
-        seen = await self._guard("short_term", latest, ShortTermView(reachable=False))
+        seen = await self._latest(scope)
         if not seen.known and scope.owner not in self._refilling:
             self._refilling.add(scope.owner)
             self.capture_path.beside(self._refill(scope))
@@ -280,9 +281,7 @@ class Engine:
         event = msgspec.structs.replace(event, occurred_at=step.started_at)
         metrics.CAPTURES.labels(step.outcome).inc()
         page = _short_term_page(opened, step, page_reply)
-        return await self.capture_path.write(
-            event, page=page and as_stored(page), vector=vector, block=step.block
-        )
+        return await self.capture_path.write(event, page=page, vector=vector, block=step.block)
 
     async def enrich(
         self, opened: Opened, *, event_id: str, model: str, usage: Usage | None, cost: float | None
@@ -548,13 +547,16 @@ class Engine:
     ) -> ShortTermView:
         """Short-term memory, read unless it is given; what is missing is added to `missing`."""
         if view is None:
-            latest = self.short_term.latest(scope, limit=LATEST_PAGES)
-            view = await self._guard("short_term", latest, ShortTermView(reachable=False), limit)
+            view = await self._latest(scope, limit)
         if not view.reachable:
             missing.append("short_term")
         if view.lagging:
             missing.append("lag")
         return view
+
+    async def _latest(self, scope: Scope, limit: float = VIEW_SECONDS) -> ShortTermView:
+        latest = self.short_term.latest(scope, limit=LATEST_PAGES)
+        return await self._guard("short_term", latest, ShortTermView(reachable=False), limit)
 
     async def _search_long_term(self, scope: Scope, query: Query, limit: float) -> SearchResult:
         request = search_request(query, owners=(scope.owner,), deadline=limit, policy=self.policy)
@@ -603,7 +605,7 @@ class Engine:
         part: str,
         work: Awaitable[T],
         fallback: T,
-        limit: float = 0.150,
+        limit: float,
     ) -> T:
         """The request path's boundary: a store's failure becomes `fallback`, logged, counted and named."""
         try:
@@ -658,17 +660,19 @@ def _short_term_page(opened: Opened, step: Step, page_reply: str) -> Page | None
     readable = step.closes and step.outcome != "failed" and bool(step.user_text)
     if not readable and step.block is None:
         return None
-    return Page(
-        id=step.exchange,
-        scope=opened.scope,
-        generation=opened.generation,
-        user_text=step.user_text if readable else "",
-        reply_text=page_reply if readable else "",
-        occurred_at=step.started_at,
-        previous=opened.parent,
-        kind=step.kind,
-        timezone=step.timezone,
-        injected=step.injected,
+    return as_stored(
+        Page(
+            id=step.exchange,
+            scope=opened.scope,
+            generation=opened.generation,
+            user_text=step.user_text if readable else "",
+            reply_text=page_reply if readable else "",
+            occurred_at=step.started_at,
+            previous=opened.parent,
+            kind=step.kind,
+            timezone=step.timezone,
+            injected=step.injected,
+        )
     )
 
 

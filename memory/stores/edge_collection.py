@@ -142,7 +142,10 @@ class Collection:
         """Say whose collection this is. One of another format is emptied, to be filled from the log anew."""
         path = self.folder / "collection.json"
         mine = {"format": _FORMAT, "embedder": embedder, "dimension": dimension}
-        if path.exists() and (found := json.loads(path.read_text())) != mine:
+        found = json.loads(path.read_text()) if path.exists() else None
+        if found == mine:
+            return
+        if found is not None:
             _log.warning("%s says %s, this program writes %s; it is made anew", path, found, mine)
             rmtree(self.folder / _SHARD, ignore_errors=True)
             for file in self.folder.glob("terms.sqlite*"):

@@ -159,9 +159,7 @@ class Service:
         try:
             self._index.compact(self._piece)
         except StoreUnavailable as error:
-            if not isinstance(error.__cause__, Exception | None):
-                _log.critical("the vector engine panicked", exc_info=error)
-                os._exit(PANIC_EXIT)
+            _end_if_panicked(error)
             if not self._stopping:
                 _log.exception("removed records are still in the files")
             self._cleanup.failed()
@@ -182,9 +180,7 @@ class Service:
         except BadInput as error:
             return wire.Reply(id=ask.id, fault="input", error=str(error))
         except StoreUnavailable as error:
-            if not isinstance(error.__cause__, Exception | None):
-                _log.critical("the vector engine panicked", exc_info=error)
-                os._exit(PANIC_EXIT)
+            _end_if_panicked(error)
             return wire.Reply(id=ask.id, fault="store", error=error.cause)
         except Exception as error:  # noqa: BLE001 (the boundary named above)
             _log.exception("%s failed", type(ask).__name__)
@@ -275,3 +271,10 @@ class Service:
     def _document(self, text: str) -> Vector:
         with nullcontext() if self._beside else self._gate.slice():
             return self._embedder.embed_documents([text])[0]
+
+
+def _end_if_panicked(error: StoreUnavailable) -> None:
+    """A panic of the engine is no Exception; whatever it had locked stays so, and the parent starts anew."""
+    if not isinstance(error.__cause__, Exception | None):
+        _log.critical("the vector engine panicked", exc_info=error)
+        os._exit(PANIC_EXIT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import httpx
@@ -112,16 +114,34 @@ def start(config: dict[str, object], home: Path, *, port: int | None = None) -> 
     )
     output.close()
     gateway = GatewayProcess(url=f"http://127.0.0.1:{port}", process=process, home=home)
+    await_answer(process, f"{gateway.url}/memory/v1/health/ready", Path(output.name))
+    return gateway
+
+
+def start_litellm(config: dict[str, Any], folder: Path) -> tuple[subprocess.Popen[bytes], str, Path]:
+    """Start `litellm --config` on a free port; its process, address and log. Does not wait."""
+    path, port, log = folder / "litellm_config.yaml", free_port(), folder / "litellm.log"
+    path.write_text(yaml.safe_dump(config))
+    environment = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    command = [str(Path(sys.executable).with_name("litellm")), "--config", str(path), "--port", str(port)]
+    with log.open("ab") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, cwd=folder, env=environment)
+    return process, f"http://127.0.0.1:{port}", log
+
+
+def await_answer(
+    process: subprocess.Popen[bytes], url: str, log: Path, seconds: float = START_SECONDS
+) -> None:
+    """Wait until `url` answers 200; an AssertionError with the end of the log if the process ends instead."""
 
     def ready() -> bool:
-        assert process.poll() is None, Path(output.name).read_text()[-4000:]
+        assert process.poll() is None, log.read_text()[-4000:]
         try:
-            return httpx.get(f"{gateway.url}/memory/v1/health/ready").status_code == 200
+            return httpx.get(url).status_code == 200
         except httpx.TransportError:
             return False
 
-    wait_until(ready, START_SECONDS)
-    return gateway
+    wait_until(ready, seconds)
 
 
 def stop(gateway: GatewayProcess) -> int:

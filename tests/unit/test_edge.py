@@ -8,9 +8,10 @@ from typing import Any, cast
 import httpx
 import pytest
 from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
 
 from hearth.gateway.call import Call
-from hearth.gateway.edge import AsgiScope, Edge, Receive, Send
+from hearth.gateway.edge import Edge
 from hearth.gateway.flow import Flow
 from hearth.gateway.runtime import Gateway
 from hearth.memory.engine import Engine
@@ -43,7 +44,7 @@ class Inner:
     answer: bytes = b"{}"
     bodies: list[bytes] = field(default_factory=list)
 
-    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         message = await receive()
         self.bodies.append(message["body"])
