@@ -11,7 +11,7 @@ import msgspec
 
 from hearth.memory.engine import Engine
 from hearth.memory.errors import HearthError
-from hearth.memory.events.sqlite_log import LogHealth
+from hearth.memory.events.sql_log import LogHealth
 from hearth.memory.stores.vector_child import ChildHealth
 from hearth.memory.types import Scope, Status
 from hearth.memory.worker import WorkerHealth

@@ -230,6 +230,10 @@ class Consumers(Protocol):
         """How many independent cursors a consumer has (1 embedded, 16 on PostgreSQL)."""
         ...
 
+    def partition(self, tenant: str, user: str) -> int:
+        """Which of them passes the user's events."""
+        ...
+
     async def lease(self, consumer: str, partition: int, *, owner: str, seconds: float) -> Lease | None:
         """Take or renew the lease; None while another owner holds it."""
         ...

@@ -131,10 +131,10 @@ class Worker:
         runner, closed = self._runners[0], 0
         before = self._clock.now() - timedelta(seconds=self._timing.idle)
         async with runner.lock:
-            lease = await runner.lease(0)
-            if lease is None or runner.stopped:
-                return 0
             for event in await self._consumers.idle_exchanges(before=before, limit=100):
+                lease = await runner.lease(self._consumers.partition(event.tenant, event.user))
+                if lease is None or runner.stopped:
+                    continue
                 decisions = await self._pages.idle(event)
                 await runner.advance(lease, seq=lease.seq, decisions=decisions)
                 closed += bool(decisions)
@@ -148,7 +148,11 @@ class Worker:
         """
         runner = next(one for one in self._runners if one.consumer.name == consumer)
         async with runner.lock:
-            lease = await runner.lease(0)
+            parked = (event for name, event, _ in await self._consumers.parked() if name == consumer)
+            found = next((event for event in parked if event.id == event_id), None)
+            if found is None:
+                return False
+            lease = await runner.lease(self._consumers.partition(found.tenant, found.user))
             event = None if lease is None else await self._consumers.retry(consumer, event_id)
             if lease is None or event is None:
                 return False

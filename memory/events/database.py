@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Literal, Protocol
 
 from hearth.memory.errors import BadInput, LogUnavailable
 
@@ -24,6 +24,14 @@ APPLICATION_ID = 0x48727468
 """`Hrth`: tells a log from any other SQLite file."""
 
 Synchronous = Literal["FULL", "NORMAL"]
+
+
+class Runs(Protocol):
+    """Runs statements, in whatever transaction is open."""
+
+    def execute(self, sql: str, /) -> object:
+        """Run one statement."""
+        ...
 
 
 @contextmanager
@@ -100,7 +108,7 @@ def _create(db: sqlite3.Connection) -> None:
     db.execute("COMMIT")
 
 
-def run_script(db: sqlite3.Connection, name: str) -> None:
+def run_script(db: Runs, name: str) -> None:
     """Run a .sql file of this package inside the open transaction, which `executescript` would commit."""
     for statement in files("hearth.memory.events").joinpath(name).read_text(encoding="utf-8").split(";"):
         if statement.strip():

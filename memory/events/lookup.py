@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -11,7 +10,7 @@ import msgspec
 
 from hearth.memory.events.codec import micros, moment
 from hearth.memory.events.kinds import Event, StepCaptured
-from hearth.memory.events.rows import user_row
+from hearth.memory.events.sql import USER, Database, Rows
 from hearth.memory.ports import CallState
 from hearth.memory.types import SEVEN_DAYS, Outcome, RetryHit, Scope, SessionHit, Step, Tails
 
@@ -37,12 +36,16 @@ class _Step(NamedTuple):
     response_id: str
 
 
-_Find = Callable[[str, str, datetime], list[_Step]]
-"""(column, key, not before) → steps, newest first; none for an empty key."""
+class _Question(NamedTuple):
+    """Which steps have that key in that column, from that moment on."""
+
+    column: str
+    key: str
+    since: datetime
 
 
 def open_call(
-    db: sqlite3.Connection,
+    db: Database,
     scope: Scope,
     *,
     tails: Tails,
@@ -52,11 +55,21 @@ def open_call(
     unwritten: Sequence[Event],
 ) -> CallState:
     """Generation, session and retry of a request; see `EventLog.open_call`."""
-    user, generation = user_row(db, scope.tenant, scope.user) or (None, 1)
-    find = _finder(db, user, scope, _steps_of(unwritten, scope, generation))
-    retries = find("retry_key", retry_key, now - RETRY_WINDOW)
-    answered = find("response_id", response_id, now - SEVEN_DAYS)
-    step = answered[0] if answered else _by_tails(find, tails, now)
+    questions = [
+        _Question("retry_key", retry_key, now - RETRY_WINDOW),
+        _Question("response_id", response_id, now - SEVEN_DAYS),
+        _Question("last_pair", tails.last_pair, now - SEVEN_DAYS),
+        _Question("user_texts", tails.user_texts, now - SEVEN_DAYS),
+    ]
+    users = db.execute(
+        "SELECT generation FROM users WHERE tenant = ? AND name = ?", (scope.tenant, scope.user)
+    )
+    answers = [(one, _ask(db, scope, one)) for one in questions if one.key]
+    generation = (users.fetchone() or (1,))[0]
+    waiting = _steps_of(unwritten, scope, generation)
+    found = {question.column: _found(question, rows, waiting) for question, rows in answers}
+    retries, answered = found.get("retry_key"), found.get("response_id")
+    step = answered[0] if answered else _by_tails(found, tails, now)
     return CallState(
         generation=generation,
         hit=SessionHit(session=step.session, exchange=step.exchange, at=moment(step.at)) if step else None,
@@ -93,34 +106,31 @@ def _step_of(event: Event, step: Step) -> _Step:
     )
 
 
-def _finder(db: sqlite3.Connection, user: int | None, scope: Scope, unwritten: Sequence[_Step]) -> _Find:
+def _ask(db: Database, scope: Scope, question: _Question) -> Rows:
     """Steps of the scope alone: its session where it has one, its agent where that is isolated."""
     within: dict[str, str | bool] = {"isolated": scope.isolated}
     within |= {"agent": scope.agent} if scope.isolated else {}
     within |= {"session": scope.session} if scope.session else {}
     conditions = "".join(f" AND {name} = ?" for name in within)
-
-    def find(column: str, key: str, since: datetime) -> list[_Step]:
-        if not key:
-            return []
-        sql = (
-            f"SELECT {', '.join(_Step._fields)} FROM step_keys"
-            f" WHERE user = ? AND {column} = ? AND {column} <> '' AND at >= ?{conditions}"
-            f" ORDER BY at DESC, seq DESC LIMIT {_MOST}"
-        )
-        rows = db.execute(sql, (user, key, micros(since), *within.values()))
-        found = [step for step in unwritten if getattr(step, column) == key and step.at >= micros(since)]
-        return sorted([*found, *map(_Step._make, rows)], key=lambda step: step.at, reverse=True)
-
-    return find
-
-
-def _by_tails(find: _Find, tails: Tails, now: datetime) -> _Step | None:
-    """The step whose transcript ends like this one: by its last pair, else by the user's texts alone."""
-    since = now - SEVEN_DAYS
-    found: Sequence[_Step] = find("last_pair", tails.last_pair, since) or find(
-        "user_texts", tails.user_texts, since
+    column = question.column
+    sql = (
+        f"SELECT {', '.join(_Step._fields)} FROM step_keys"
+        f" WHERE user_id = {USER} AND {column} = ? AND {column} <> '' AND at >= ?{conditions}"
+        f" ORDER BY at DESC, seq DESC LIMIT {_MOST}"
     )
+    return db.execute(sql, (scope.tenant, scope.user, question.key, micros(question.since), *within.values()))
+
+
+def _found(question: _Question, rows: Rows, unwritten: Sequence[_Step]) -> list[_Step]:
+    """The answer, newest first, with what is on its way into the log."""
+    since = micros(question.since)
+    waiting = [s for s in unwritten if getattr(s, question.column) == question.key and s.at >= since]
+    return sorted([*waiting, *map(_Step._make, rows)], key=lambda step: step.at, reverse=True)
+
+
+def _by_tails(asked: Mapping[str, list[_Step]], tails: Tails, now: datetime) -> _Step | None:
+    """The step whose transcript ends like this one: by its last pair, else by the user's texts alone."""
+    found: Sequence[_Step] = asked.get("last_pair") or asked.get("user_texts") or []
     for name in ("last_two_pairs", "user_texts", "chain"):
         found = _narrow(found, name, getattr(tails, name))
     if _sessions(found) > 1:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
@@ -19,11 +18,11 @@ from hearth.memory.events.kinds import (
     PageClosed,
     StepCaptured,
 )
+from hearth.memory.events.sql import USER, Database, Row, marks, number_of
 from hearth.memory.filters import fold_text
 from hearth.memory.ports import ExchangeState, MemoryFilter
 from hearth.memory.types import Exchange, Memory, Page, Record, Scope, SessionInfo, Step, Usage
 
-_USER = "(SELECT id FROM users WHERE tenant = ? AND name = ?)"
 _STORED = "JOIN events e USING (seq) JOIN payloads p USING (seq)"
 
 _LONGEST_CHAIN = 10_000
@@ -31,7 +30,7 @@ _LONGEST_CHAIN = 10_000
 
 
 def events(
-    db: sqlite3.Connection,
+    db: Database,
     *,
     after: int,
     limit: int,
@@ -39,42 +38,44 @@ def events(
     tenant: str | None = None,
     user: str | None = None,
     session: str | None = None,
+    partition: int | None = None,
 ) -> list[Event]:
-    """Events in log order; see `EventLog.read`."""
+    """Events in log order; see `EventLog.read`. `partition` narrows to one of a log that has several."""
+    asked = {"u.tenant": tenant, "u.name": user, "e.session": session, "e.partition": partition}
     where, values = ["e.seq > ?"], [after]
-    for condition, value in (("u.tenant = ?", tenant), ("u.name = ?", user), ("e.session = ?", session)):
+    for column, value in asked.items():
         if value is not None:
-            where.append(condition)
+            where.append(f"{column} = ?")
             values.append(value)  # type: ignore[arg-type]
     if kinds:
-        where.append(f"e.kind IN ({_marks(kinds)})")
+        where.append(f"e.kind IN ({marks(kinds)})")
     sql = f"{rows.EVENTS} WHERE {' AND '.join(where)} ORDER BY e.seq LIMIT ?"
     return rows.events_of(db.execute(sql, (*values, *kinds, max(limit, 0))))
 
 
-def generation(db: sqlite3.Connection, tenant: str, user: str) -> int:
+def generation(db: Database, tenant: str, user: str) -> int:
     """The user's generation; 1 for a user that the log never saw."""
     row = rows.user_row(db, tenant, user)
     return row[1] if row else 1
 
 
-def last_seq(db: sqlite3.Connection) -> int:
+def last_seq(db: Database) -> int:
     """Position of the newest event; 0 in an empty log."""
-    return int(db.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
+    return number_of(db.execute("SELECT coalesce(max(seq), 0) FROM events"))
 
 
 # -- memories ----------------------------------------------------------------------------------------------
 
 
-def memory(db: sqlite3.Connection, tenant: str, user: str, memory_id: str, *, now: datetime) -> Memory | None:
+def memory(db: Database, tenant: str, user: str, memory_id: str, *, now: datetime) -> Memory | None:
     """One memory that is neither forgotten nor expired."""
-    where = f"WHERE m.user = {_USER} AND m.id = ? AND (m.expires IS NULL OR m.expires > ?)"
+    where = f"WHERE m.user_id = {USER} AND m.id = ? AND (m.expires IS NULL OR m.expires > ?)"
     found = _memories(db, where, (tenant, user, memory_id, micros(now)))
     return found[0] if found else None
 
 
 def memories(
-    db: sqlite3.Connection,
+    db: Database,
     tenant: str,
     user: str,
     *,
@@ -84,7 +85,7 @@ def memories(
     now: datetime,
 ) -> list[Memory]:
     """A page of live memories, newest first."""
-    condition, values = _condition(tenant, user, where, now)
+    condition, values = _condition(db, tenant, user, where, now)
     if after is not None:
         end, at = _end_of_page("memories", "subject", tenant, user, after)
         condition, values = f"{condition} AND (m.created, m.first) < {end}", [*values, *at]
@@ -92,15 +93,13 @@ def memories(
     return _memories(db, f"WHERE {condition} {order}", (*values, max(limit, 0)))
 
 
-def count_memories(
-    db: sqlite3.Connection, tenant: str, user: str, *, where: MemoryFilter, now: datetime
-) -> int:
+def count_memories(db: Database, tenant: str, user: str, *, where: MemoryFilter, now: datetime) -> int:
     """How many live memories match."""
-    condition, values = _condition(tenant, user, where, now)
-    return int(db.execute(f"SELECT count(*) FROM memories m WHERE {condition}", values).fetchone()[0])
+    condition, values = _condition(db, tenant, user, where, now)
+    return number_of(db.execute(f"SELECT count(*) FROM memories m WHERE {condition}", values))
 
 
-def _memories(db: sqlite3.Connection, rest: str, values: Sequence[Any]) -> list[Memory]:
+def _memories(db: Database, rest: str, values: Sequence[Any]) -> list[Memory]:
     sql = f"SELECT e.kind, p.version, p.body FROM memories m {_STORED} {rest}"
     return [_memory_of(decode(*row)) for row in db.execute(sql, values)]
 
@@ -111,16 +110,18 @@ def _memory_of(payload: object) -> Memory:
     return payload.memory
 
 
-def _condition(tenant: str, user: str, where: MemoryFilter, now: datetime) -> tuple[str, list[Any]]:
+def _condition(
+    db: Database, tenant: str, user: str, where: MemoryFilter, now: datetime
+) -> tuple[str, list[Any]]:
     """The filter as SQL over `memories m`, with its values."""
     parts: list[tuple[str, list[Any]]] = [
-        (f"m.user = {_USER}", [tenant, user]),
+        (f"m.user_id = {USER}", [tenant, user]),
         ("(m.expires IS NULL OR m.expires > ?)", [micros(now)]),
     ]
     if not where.include_superseded:
         parts.append(("m.successor IS NULL AND (m.closed IS NULL OR m.closed > ?)", [micros(now)]))
     if where.types:
-        parts.append((f"m.type IN ({_marks(where.types)})", [*where.types]))
+        parts.append((f"m.type IN ({marks(where.types)})", [*where.types]))
     for column, value in (("agent", where.agent), ("session", where.session)):
         if value is not None:
             parts.append((f"m.{column} = ?", [value]))
@@ -129,47 +130,34 @@ def _condition(tenant: str, user: str, where: MemoryFilter, now: datetime) -> tu
     if where.until is not None:
         parts.append(("m.occurred < ?", [micros(where.until)]))
     parts += [("instr(m.folded, ?) > 0", [word]) for word in fold_text(where.words).split()]
-    parts += [("EXISTS (SELECT 1 FROM json_each(m.tags) WHERE value = ?)", [tag]) for tag in where.tags]
-    parts += [_metadata_equals(key, value) for key, value in where.metadata.items()]
+    parts += [db.has_tag("m.tags", tag) for tag in where.tags]
+    parts += [db.has_entry("m.metadata", key, value) for key, value in where.metadata.items()]
     return " AND ".join(sql for sql, _ in parts), [value for _, values in parts for value in values]
-
-
-def _metadata_equals(key: str, value: str | float | bool | None) -> tuple[str, list[Any]]:
-    """JSON's own types: `true` is not 1 and `"1"` is neither, but 1 equals 1.0."""
-    entry = "EXISTS (SELECT 1 FROM json_each(m.metadata) WHERE key = ? AND type"
-    match value:
-        case None | True | False:
-            return f"{entry} = ?)", [key, {None: "null", True: "true", False: "false"}[value]]
-        case str():
-            return f"{entry} = 'text' AND value = ?)", [key, value]
-        case _:
-            number = value if isinstance(value, float) or abs(value) < 1 << 63 else float(value)
-            return f"{entry} IN ('integer', 'real') AND value = ?)", [key, number]
 
 
 # -- pages -------------------------------------------------------------------------------------------------
 
 
-def page(db: sqlite3.Connection, tenant: str, user: str, page_id: str) -> Page | None:
+def page(db: Database, tenant: str, user: str, page_id: str) -> Page | None:
     """One page, whatever its state, unless it was forgotten."""
-    found = _pages(db, f"WHERE g.user = {_USER} AND g.id = ?", (tenant, user, page_id))
+    found = _pages(db, f"WHERE g.user_id = {USER} AND g.id = ?", (tenant, user, page_id))
     return found[0] if found else None
 
 
-def latest_pages(db: sqlite3.Connection, tenant: str, user: str, *, limit: int) -> list[Page]:
+def latest_pages(db: Database, tenant: str, user: str, *, limit: int) -> list[Page]:
     """The latest active pages, oldest first."""
     order = "ORDER BY g.occurred DESC, g.seq DESC LIMIT ?"
     return _pages(
-        db, f"WHERE g.user = {_USER} AND g.state = 'active' {order}", (tenant, user, max(limit, 0))
+        db, f"WHERE g.user_id = {USER} AND g.state = 'active' {order}", (tenant, user, max(limit, 0))
     )[::-1]
 
 
-def record(db: sqlite3.Connection, tenant: str, user: str, record_id: str, *, now: datetime) -> Record | None:
+def record(db: Database, tenant: str, user: str, record_id: str, *, now: datetime) -> Record | None:
     """The page or memory of that id."""
     return page(db, tenant, user, record_id) or memory(db, tenant, user, record_id, now=now)
 
 
-def _pages(db: sqlite3.Connection, rest: str, values: Sequence[Any]) -> list[Page]:
+def _pages(db: Database, rest: str, values: Sequence[Any]) -> list[Page]:
     sql = f"SELECT e.kind, p.version, p.body, g.state FROM pages g {_STORED} {rest}"
     return [_page_of(decode(*row[:3]), row[3]) for row in db.execute(sql, values)]
 
@@ -184,18 +172,18 @@ def _page_of(payload: object, state: str) -> Page:
 
 _EXCHANGES = (
     "SELECT x.id, x.session, x.state, x.started, x.finished FROM exchanges x"
-    f" WHERE x.user = {_USER} AND x.state <> 'forgotten'"
+    f" WHERE x.user_id = {USER} AND x.state <> 'forgotten'"
 )
 
 
-def exchange(db: sqlite3.Connection, tenant: str, user: str, exchange_id: str) -> Exchange | None:
+def exchange(db: Database, tenant: str, user: str, exchange_id: str) -> Exchange | None:
     """One exchange, unless it was forgotten."""
     found = _exchanges(db, tenant, user, f"{_EXCHANGES} AND x.id = ?", (tenant, user, exchange_id))
     return found[0] if found else None
 
 
 def exchanges(
-    db: sqlite3.Connection,
+    db: Database,
     tenant: str,
     user: str,
     *,
@@ -216,23 +204,19 @@ def exchanges(
     return _exchanges(db, tenant, user, sql, (*values, *at, max(limit, 0)))
 
 
-def _exchanges(
-    db: sqlite3.Connection, tenant: str, user: str, sql: str, values: Sequence[Any]
-) -> list[Exchange]:
+def _exchanges(db: Database, tenant: str, user: str, sql: str, values: Sequence[Any]) -> list[Exchange]:
     found = db.execute(sql, values).fetchall()
     about = _events_about(db, tenant, user, [row[0] for row in found])
     return [_exchange_of(row, about[row[0]]) for row in found if row[0] in about]
 
 
-def _events_about(
-    db: sqlite3.Connection, tenant: str, user: str, ids: Sequence[str]
-) -> dict[str, list[Event]]:
+def _events_about(db: Database, tenant: str, user: str, ids: Sequence[str]) -> dict[str, list[Event]]:
     """The readable events of each exchange, in the order in which they happened."""
     about: dict[str, list[Event]] = {}
     kinds = "('step.captured', 'exchange.enriched', 'page.closed')"
     for exchange_id in ids:
         found = db.execute(
-            f"{rows.EVENTS} WHERE e.user = {_USER} AND e.subject = ? AND e.kind IN {kinds}"
+            f"{rows.EVENTS} WHERE e.user_id = {USER} AND e.subject = ? AND e.kind IN {kinds}"
             " ORDER BY e.occurred, e.seq",
             (tenant, user, exchange_id),
         )
@@ -241,7 +225,7 @@ def _events_about(
     return about
 
 
-def _exchange_of(row: rows.Row, about: Sequence[Event]) -> Exchange:
+def _exchange_of(row: Row, about: Sequence[Event]) -> Exchange:
     """An exchange from its row and events: the page's texts where it has a page, else those of its steps."""
     exchange_id, session, state, started, finished = row
     steps = [payload.step for payload in _payloads(about, StepCaptured)]
@@ -289,7 +273,7 @@ def _usage(parts: Sequence[Usage | None]) -> Usage | None:
     return Usage(**{name: sum(getattr(part, name) for part in known) for name in Usage.__struct_fields__})
 
 
-def exchange_state(db: sqlite3.Connection, event: Event) -> ExchangeState:
+def exchange_state(db: Database, event: Event) -> ExchangeState:
     """What the page decider knows of the exchange of a captured step; see `Consumers.exchange_state`.
 
     Exchanges without a parent are nobody's siblings: a client may send each turn alone under one session.
@@ -311,41 +295,40 @@ def exchange_state(db: sqlite3.Connection, event: Event) -> ExchangeState:
     )
 
 
-def _siblings(db: sqlite3.Connection, user: int, exchange_id: str) -> list[str]:
-    own = "SELECT parent, session FROM exchanges WHERE user = ? AND id = ? AND parent IS NOT NULL"
+def _siblings(db: Database, user: int, exchange_id: str) -> list[str]:
+    own = "SELECT parent, session FROM exchanges WHERE user_id = ? AND id = ? AND parent IS NOT NULL"
     place = db.execute(own, (user, exchange_id)).fetchone()
     if place is None:
         return []
-    others = "user = ? AND parent = ? AND session = ? AND id <> ?"
-    # left to itself SQLite would walk all of the user's exchanges to spare this sort of a few
-    sql = f"SELECT id FROM exchanges INDEXED BY exchanges_by_parent WHERE {others} ORDER BY started, first"
+    others = "user_id = ? AND parent = ? AND session = ? AND id <> ?"
+    sql = f"SELECT id FROM exchanges WHERE {others} ORDER BY started, first"
     return [row[0] for row in db.execute(sql, (user, *place, exchange_id))]
 
 
-def _ancestors(db: sqlite3.Connection, user: int, exchange_id: str) -> tuple[str, ...]:
+def _ancestors(db: Database, user: int, exchange_id: str) -> tuple[str, ...]:
     sql = (
-        "WITH RECURSIVE up (id, depth) AS (SELECT parent, 1 FROM exchanges WHERE user = ?1 AND id = ?2"
-        " UNION ALL SELECT x.parent, depth + 1 FROM up JOIN exchanges x ON x.user = ?1 AND x.id = up.id"
-        " WHERE up.id IS NOT NULL LIMIT ?3) SELECT id FROM up WHERE id IS NOT NULL ORDER BY depth"
+        "WITH RECURSIVE up (id, depth) AS (SELECT parent, 1 FROM exchanges WHERE user_id = ?1 AND id = ?2"
+        " UNION ALL SELECT x.parent, depth + 1 FROM up JOIN exchanges x ON x.user_id = ?1 AND x.id = up.id"
+        " WHERE up.id IS NOT NULL AND depth < ?3) SELECT id FROM up WHERE id IS NOT NULL ORDER BY depth"
     )
     return tuple(dict.fromkeys(row[0] for row in db.execute(sql, (user, exchange_id, _LONGEST_CHAIN))))
 
 
-def _descendants(db: sqlite3.Connection, user: int, siblings: Sequence[str]) -> tuple[str, ...]:
+def _descendants(db: Database, user: int, siblings: Sequence[str]) -> tuple[str, ...]:
     """Pages below the siblings, in order of time."""
     sql = (
         "WITH RECURSIVE down (id) AS"
-        f" (SELECT id FROM exchanges WHERE user = ? AND parent IN ({_marks(siblings)})"
-        " UNION SELECT x.id FROM down JOIN exchanges x ON x.user = ? AND x.parent = down.id)"
-        " SELECT id FROM down JOIN pages USING (id) WHERE user = ? ORDER BY occurred, id"
+        f" (SELECT id FROM exchanges WHERE user_id = ? AND parent IN ({marks(siblings)})"
+        " UNION SELECT x.id FROM down JOIN exchanges x ON x.user_id = ? AND x.parent = down.id)"
+        " SELECT id FROM down JOIN pages USING (id) WHERE user_id = ? ORDER BY occurred, id"
     )
     return tuple(row[0] for row in db.execute(sql, (user, *siblings, user, user))) if siblings else ()
 
 
-def idle_exchanges(db: sqlite3.Connection, *, before: datetime, limit: int) -> list[Event]:
+def idle_exchanges(db: Database, *, before: datetime, limit: int) -> list[Event]:
     """The last step of each exchange that is open and quiet since `before`, longest quiet first."""
     sql = (
-        f"{rows.EVENTS} JOIN exchanges x ON x.last_step = e.seq AND x.user = e.user"
+        f"{rows.EVENTS} JOIN exchanges x ON x.last_step = e.seq AND x.user_id = e.user_id"
         " WHERE x.state = 'open' AND x.finished < ? ORDER BY x.finished LIMIT ?"
     )
     return rows.events_of(db.execute(sql, (micros(before), max(limit, 0))))
@@ -355,10 +338,10 @@ def idle_exchanges(db: sqlite3.Connection, *, before: datetime, limit: int) -> l
 
 
 def sessions(
-    db: sqlite3.Connection, tenant: str, user: str, *, after: tuple[datetime, str] | None, limit: int
+    db: Database, tenant: str, user: str, *, after: tuple[datetime, str] | None, limit: int
 ) -> list[SessionInfo]:
     """A page of sessions, newest first."""
-    sql = f"SELECT id, agent, isolated, exchanges, started, last FROM sessions WHERE user = {_USER}"
+    sql = f"SELECT id, agent, isolated, exchanges, started, last FROM sessions WHERE user_id = {USER}"
     values: list[Any] = [tenant, user]
     if after is not None:
         end, at = _end_of_page("sessions", "session", tenant, user, after)
@@ -367,7 +350,7 @@ def sessions(
     return [_session_of(row, tenant, user) for row in found]
 
 
-def _session_of(row: rows.Row, tenant: str, user: str) -> SessionInfo:
+def _session_of(row: Row, tenant: str, user: str) -> SessionInfo:
     return SessionInfo(
         id=row[0],
         scope=Scope(tenant=tenant, user=user, agent=row[1], session=row[0], isolated=bool(row[2])),
@@ -377,7 +360,7 @@ def _session_of(row: rows.Row, tenant: str, user: str) -> SessionInfo:
     )
 
 
-def users(db: sqlite3.Connection, tenant: str, *, after: str, limit: int) -> list[str]:
+def users(db: Database, tenant: str, *, after: str, limit: int) -> list[str]:
     """Users with any event since they were last erased, by name."""
     sql = "SELECT name FROM users WHERE tenant = ? AND name > ? AND seen = 1 ORDER BY name LIMIT ?"
     return [row[0] for row in db.execute(sql, (tenant, after, max(limit, 0)))]
@@ -391,10 +374,6 @@ def _end_of_page(
     The place is found where the record was forgotten meanwhile too: by the first event that names it in
     `column`, since envelopes stay.
     """
-    first = f"SELECT first FROM {view} WHERE user = {_USER} AND id = ?"
-    told = f"SELECT min(seq) FROM events WHERE user = {_USER} AND {column} = ?"
+    first = f"SELECT first FROM {view} WHERE user_id = {USER} AND id = ?"
+    told = f"SELECT min(seq) FROM events WHERE user_id = {USER} AND {column} = ?"
     return f"(?, coalesce(({first}), ({told})))", [micros(after[0]), *(tenant, user, after[1]) * 2]
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ", ".join("?" * len(values))

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Sequence
-from datetime import datetime
-from typing import Any, TypeAlias
+from typing import NamedTuple
 
 import msgspec
 
 from hearth.memory.errors import BadInput, StaleGeneration, UnknownEvent
 from hearth.memory.events import views
-from hearth.memory.events.codec import decode, encode, micros, moment
-from hearth.memory.events.kinds import Event, UserErased
-
-Row: TypeAlias = tuple[Any, ...]
+from hearth.memory.events.codec import Encoded, decode, encode, micros, moment
+from hearth.memory.events.kinds import Event, MemoryForgotten, PageForgotten, StepCaptured, UserErased
+from hearth.memory.events.sql import Database, Row
 
 EVENTS = (
     "SELECT e.seq, e.id, u.tenant, u.name, e.agent, e.session, e.generation, e.occurred, e.parent,"
-    " e.recorded, e.kind, p.version, p.body, e.user"
-    " FROM events e JOIN payloads p USING (seq) JOIN users u ON u.id = e.user"
+    " e.recorded, e.kind, p.version, p.body, e.user_id"
+    " FROM events e JOIN payloads p USING (seq) JOIN users u ON u.id = e.user_id"
 )
 """Whole events, redacted ones left out; add conditions and an order."""
 
@@ -54,55 +51,93 @@ def events_of(rows: Iterable[Row]) -> list[Event]:
     return events
 
 
-def user_row(db: sqlite3.Connection, tenant: str, user: str) -> tuple[int, int] | None:
+def user_row(db: Database, tenant: str, user: str) -> tuple[int, int] | None:
     """The user's row id and generation, or None for a user that the log never saw."""
-    found: tuple[int, int] | None = db.execute(
+    row = db.execute(
         "SELECT id, generation FROM users WHERE tenant = ? AND name = ?", (tenant, user)
     ).fetchone()
-    return found
+    return None if row is None else (row[0], row[1])
 
 
-def append(
-    db: sqlite3.Connection, events: Sequence[Event], now: datetime, *, drop_stale: bool = False
-) -> None:
+class _User(NamedTuple):
+    """Who an event is of; `id` is None for a user that the log never saw."""
+
+    id: int | None
+    generation: int
+
+
+class Known:
+    """What the log already holds of the users, ids and subjects that some events name.
+
+    It holds for the open transaction and is kept up to date with what that appends.
+    """
+
+    def __init__(self, db: Database, events: Sequence[Event]) -> None:
+        self.places = db.places({(event.tenant, event.user) for event in events})
+        self.users: dict[tuple[str, str], _User] = {}
+        self.ids: set[str] = set()
+        self.forgotten: dict[tuple[str, str, str], int] = {}
+        """By (tenant, user, subject): when it was forgotten, in microseconds."""
+        named = [(e.id, e.tenant, e.user, views.subject_of(e.payload)) for e in events]
+        for at in range(0, len(named), _NAMED_AT_ONCE):
+            self._look_up(db, named[at : at + _NAMED_AT_ONCE])
+
+    def _look_up(self, db: Database, named: Sequence[tuple[str, str, str, str]]) -> None:
+        values = ", ".join(["(?, ?, ?, ?)"] * len(named))
+        found = db.execute(
+            f"WITH named (id, tenant, name, subject) AS (VALUES {values})"
+            " SELECT n.id, n.tenant, n.name, n.subject, u.id, u.generation, e.seq, f.at FROM named n"
+            " LEFT JOIN users u ON u.tenant = n.tenant AND u.name = n.name"
+            " LEFT JOIN events e ON e.id = n.id"
+            " LEFT JOIN forgotten f ON f.user_id = u.id AND f.id = n.subject",
+            [value for row in named for value in row],
+        )
+        for event, tenant, name, subject, user, generation, seq, forgotten in found:
+            self.users[tenant, name] = _User(user, generation or 1)
+            if seq is not None:
+                self.ids.add(event)
+            if forgotten is not None:
+                self.forgotten[tenant, name, subject] = forgotten
+
+
+_NAMED_AT_ONCE = 250
+"""Events looked up by one statement; four values each."""
+
+
+def append(db: Database, events: Sequence[Event], *, drop_stale: bool = False) -> None:
     """Add the events and fold them, in the open transaction.
 
     Raises StaleGeneration, unless `drop_stale`: then such events are left out. Raises BadInput for a
-    generation that the user never had.
+    generation that the user never had. Whatever it raises, nothing was added.
     """
+    append_known(db, Known(db, events), events, drop_stale=drop_stale)
+
+
+def append_known(db: Database, known: Known, events: Sequence[Event], *, drop_stale: bool = False) -> None:
+    """`append` for some of the events that `known` was made for."""
+    for event, encoded in _taken(known, events, drop_stale=drop_stale):
+        _write(db, known, event, encoded)
+
+
+def _taken(known: Known, events: Sequence[Event], *, drop_stale: bool) -> list[tuple[Event, Encoded]]:
+    """The events that are new and of their user's generation, with their stored forms."""
+    taken: list[tuple[Event, Encoded]] = []
+    ids: set[str] = set()
+    generations: dict[tuple[str, str], int] = {}
     for event in events:
-        try:
-            _append_one(db, event, now)
-        except StaleGeneration:
-            if not drop_stale:
-                raise
-
-
-def _append_one(db: sqlite3.Connection, event: Event, now: datetime) -> None:
-    user, generation = user_row(db, event.tenant, event.user) or _add_user(db, event)
-    if _outdated(event, generation):
-        if db.execute("SELECT 1 FROM events WHERE id = ?", (event.id,)).fetchone():
-            return
-        raise StaleGeneration
-    encoded = encode(event.payload)
-    occurred = min(event.occurred_at, now + views.CLOCK_SKEW)
-    event = msgspec.structs.replace(event, payload=encoded.payload, occurred_at=occurred, recorded_at=now)
-    about = (micros(occurred), micros(now), event.parent, views.subject_of(event.payload))
-    inserted = db.execute(
-        "INSERT INTO events (id, user, kind, agent, session, generation, occurred, recorded, parent, subject)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
-        (event.id, user, encoded.kind, event.agent, event.session, event.generation, *about),
-    )
-    if inserted.rowcount == 0 or views.refused(db, user, event):
-        return
-    event = msgspec.structs.replace(event, seq=inserted.lastrowid)
-    db.execute("INSERT INTO payloads VALUES (?, ?, ?)", (event.seq, encoded.version, encoded.body))
-    views.fold(db, user, event)
-
-
-def _add_user(db: sqlite3.Connection, event: Event) -> tuple[int, int]:
-    row = db.execute("INSERT INTO users (tenant, name) VALUES (?, ?)", (event.tenant, event.user))
-    return int(row.lastrowid or 0), 1
+        who = (event.tenant, event.user)
+        generation = generations.get(who, known.users[who].generation)
+        if event.id in known.ids or event.id in ids:
+            continue
+        if _outdated(event, generation):
+            if drop_stale:
+                continue
+            raise StaleGeneration
+        if isinstance(event.payload, UserErased):
+            generations[who] = event.payload.generation
+        ids.add(event.id)
+        taken.append((event, encode(event.payload)))
+    return taken
 
 
 def _outdated(event: Event, generation: int) -> bool:
@@ -112,3 +147,54 @@ def _outdated(event: Event, generation: int) -> bool:
     if event.generation > generation:
         raise BadInput("generation", event.generation, f"at most the user's own, {generation}")
     return event.generation < generation
+
+
+def _write(db: Database, known: Known, event: Event, encoded: Encoded) -> None:
+    now, who = known.places.now, (event.tenant, event.user)
+    user = known.users[who].id
+    if user is None:
+        user = _add_user(db, event)
+        known.users[who] = _User(user, known.users[who].generation)
+    seq = known.places.following(*who)
+    occurred = min(event.occurred_at, now + views.CLOCK_SKEW)
+    subject = views.subject_of(event.payload)
+    db.execute(
+        "INSERT INTO events"
+        " (seq, id, user_id, kind, agent, session, generation, occurred, recorded, parent, subject)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(seq, event.id, user, encoded.kind, event.agent, event.session, event.generation),
+            *(micros(occurred), micros(now), event.parent, subject),
+        ),
+    )
+    known.ids.add(event.id)
+    if views.refused(event, occurred, known.forgotten.get((*who, subject))):
+        return
+    event = msgspec.structs.replace(
+        event, seq=seq, payload=encoded.payload, occurred_at=occurred, recorded_at=now
+    )
+    db.execute("INSERT INTO payloads VALUES (?, ?, ?)", (seq, encoded.version, encoded.body))
+    views.fold(db, user, event)
+    _remember(known, event)
+
+
+def _add_user(db: Database, event: Event) -> int:
+    row = db.execute(
+        "INSERT INTO users (tenant, name) VALUES (?, ?) RETURNING id", (event.tenant, event.user)
+    ).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _remember(known: Known, event: Event) -> None:
+    """Let the rest of the transaction know what this event changed."""
+    tenant, name = who = (event.tenant, event.user)
+    match event.payload:
+        case UserErased(generation=generation):
+            known.users[who] = _User(known.users[who].id, generation)
+            known.forgotten = {key: at for key, at in known.forgotten.items() if key[:2] != who}
+        case MemoryForgotten(memory=subject) | PageForgotten(page=subject):
+            known.forgotten[tenant, name, subject] = micros(event.occurred_at)
+        case StepCaptured(step=step):
+            known.forgotten.pop((tenant, name, step.exchange), None)
+        case _:
+            pass

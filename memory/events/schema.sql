@@ -12,7 +12,7 @@ CREATE TABLE users (
 CREATE TABLE events (
     seq INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
-    user INTEGER NOT NULL,
+    user_id INTEGER NOT NULL,
     kind TEXT NOT NULL,
     agent TEXT NOT NULL,
     session TEXT NOT NULL,
@@ -20,10 +20,11 @@ CREATE TABLE events (
     occurred INTEGER NOT NULL,
     recorded INTEGER NOT NULL,
     parent TEXT,
-    subject TEXT NOT NULL
+    subject TEXT NOT NULL,
+    partition INTEGER AS (0)
 );
-CREATE INDEX events_by_user ON events (user);
-CREATE INDEX events_by_subject ON events (user, subject);
+CREATE INDEX events_by_user ON events (user_id);
+CREATE INDEX events_by_subject ON events (user_id, subject);
 CREATE TABLE payloads (seq INTEGER PRIMARY KEY, version INTEGER NOT NULL, body BLOB NOT NULL);
 CREATE TABLE consumers (
     name TEXT NOT NULL,
@@ -37,6 +38,7 @@ CREATE TABLE consumers (
 CREATE TABLE attempts (
     consumer TEXT NOT NULL,
     event TEXT NOT NULL,
+    partition INTEGER NOT NULL,
     seq INTEGER NOT NULL,
     count INTEGER NOT NULL,
     PRIMARY KEY (consumer, event)

@@ -1,9 +1,9 @@
 -- Everything here is folded from events and can be dropped and folded again. `first` is where the log first
 -- tells of a row: the order of what has the same moment.
-CREATE TABLE forgotten (user INTEGER, id TEXT, at INTEGER NOT NULL, PRIMARY KEY (user, id)) WITHOUT ROWID;
+CREATE TABLE forgotten (user_id INTEGER, id TEXT, at INTEGER NOT NULL, PRIMARY KEY (user_id, id)) WITHOUT ROWID;
 CREATE TABLE step_keys (
     seq INTEGER PRIMARY KEY,
-    user INTEGER NOT NULL,
+    user_id INTEGER NOT NULL,
     session TEXT NOT NULL,
     exchange TEXT NOT NULL,
     agent TEXT NOT NULL,
@@ -17,12 +17,12 @@ CREATE TABLE step_keys (
     user_texts TEXT NOT NULL,
     chain TEXT NOT NULL
 );
-CREATE INDEX step_keys_by_retry_key ON step_keys (user, retry_key, at) WHERE retry_key <> '';
-CREATE INDEX step_keys_by_response_id ON step_keys (user, response_id, at) WHERE response_id <> '';
-CREATE INDEX step_keys_by_last_pair ON step_keys (user, last_pair, at) WHERE last_pair <> '';
-CREATE INDEX step_keys_by_user_texts ON step_keys (user, user_texts, at) WHERE user_texts <> '';
+CREATE INDEX step_keys_by_retry_key ON step_keys (user_id, retry_key, at) WHERE retry_key <> '';
+CREATE INDEX step_keys_by_response_id ON step_keys (user_id, response_id, at) WHERE response_id <> '';
+CREATE INDEX step_keys_by_last_pair ON step_keys (user_id, last_pair, at) WHERE last_pair <> '';
+CREATE INDEX step_keys_by_user_texts ON step_keys (user_id, user_texts, at) WHERE user_texts <> '';
 CREATE TABLE exchanges (
-    user INTEGER NOT NULL,
+    user_id INTEGER NOT NULL,
     id TEXT NOT NULL,
     session TEXT NOT NULL,
     parent TEXT,
@@ -31,13 +31,13 @@ CREATE TABLE exchanges (
     finished INTEGER NOT NULL,
     last_step INTEGER NOT NULL,
     first INTEGER NOT NULL,
-    PRIMARY KEY (user, id)
+    PRIMARY KEY (user_id, id)
 ) WITHOUT ROWID;
-CREATE INDEX exchanges_by_time ON exchanges (user, started, first);
-CREATE INDEX exchanges_by_parent ON exchanges (user, parent) WHERE parent IS NOT NULL;
+CREATE INDEX exchanges_by_time ON exchanges (user_id, started, first);
+CREATE INDEX exchanges_by_parent ON exchanges (user_id, parent, session, started, first) WHERE parent IS NOT NULL;
 CREATE INDEX exchanges_open ON exchanges (finished) WHERE state = 'open';
 CREATE TABLE sessions (
-    user INTEGER NOT NULL,
+    user_id INTEGER NOT NULL,
     id TEXT NOT NULL,
     agent TEXT NOT NULL,
     isolated INTEGER NOT NULL,
@@ -45,20 +45,21 @@ CREATE TABLE sessions (
     started INTEGER NOT NULL,
     last INTEGER NOT NULL,
     first INTEGER NOT NULL,
-    PRIMARY KEY (user, id)
+    PRIMARY KEY (user_id, id)
 ) WITHOUT ROWID;
 CREATE TABLE pages (
-    user INTEGER NOT NULL,
+    user_id INTEGER NOT NULL,
     id TEXT NOT NULL,
     seq INTEGER NOT NULL,
     state TEXT NOT NULL,
     occurred INTEGER NOT NULL,
-    PRIMARY KEY (user, id)
+    PRIMARY KEY (user_id, id)
 ) WITHOUT ROWID;
-CREATE INDEX pages_active ON pages (user, occurred) WHERE state = 'active';
-CREATE TABLE injections (user INTEGER, seq INTEGER, records TEXT NOT NULL, PRIMARY KEY (user, seq)) WITHOUT ROWID;
+CREATE INDEX pages_active ON pages (user_id, occurred) WHERE state = 'active';
+CREATE TABLE injections (seq INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, records TEXT NOT NULL);
+CREATE INDEX injections_by_user ON injections (user_id);
 CREATE TABLE memories (
-    user INTEGER NOT NULL,
+    user_id INTEGER NOT NULL,
     id TEXT NOT NULL,
     seq INTEGER NOT NULL,
     type TEXT NOT NULL,
@@ -73,6 +74,6 @@ CREATE TABLE memories (
     tags TEXT NOT NULL,
     metadata TEXT NOT NULL,
     first INTEGER NOT NULL,
-    PRIMARY KEY (user, id)
+    PRIMARY KEY (user_id, id)
 ) WITHOUT ROWID;
-CREATE INDEX memories_by_time ON memories (user, created, first);
+CREATE INDEX memories_by_time ON memories (user_id, created, first);

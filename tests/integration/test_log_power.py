@@ -20,8 +20,10 @@ import pytest
 
 from hearth.memory.events import cursors, rows, writer
 from hearth.memory.events.database import Synchronous, configure_writer, prepare_schema
+from hearth.memory.events.kinds import Event
+from hearth.memory.events.sqlite import SqliteDatabase
 from hearth.memory.events.writer import Writer
-from tests.events import START, step
+from tests.events import ManualClock, step
 
 WRITERS = 4
 APPENDS = 60
@@ -139,15 +141,21 @@ async def lost_at_power_cuts(folder: Path, synchronous: Synchronous) -> int:
     work = Writer(db, wal=folder / "log.db-wal", synchronous=synchronous)
     work.start()
     acknowledged: list[str] = []
-    chance = random.Random(5)
+    chance, clock = random.Random(5), ManualClock()
     cuts: list[tuple[list[str], dict[str, bytes]]] = []
+
+    def add(event: Event, db: sqlite3.Connection) -> None:
+        rows.append(SqliteDatabase(db, clock), [event])
+
+    def count(event: Event, db: sqlite3.Connection) -> None:
+        cursors.start_attempt(SqliteDatabase(db, clock), "index", 0, event)
 
     async def append(user: str) -> None:
         for _ in range(APPENDS):
             event = step(user=user, reply_text="x" * 500)
-            await work.do(partial(rows.append, events=[event], now=START))
+            await work.do(partial(add, event))
             acknowledged.append(event.id)
-            await work.do(partial(cursors.start_attempt, consumer="index", event=event), relaxed=True)
+            await work.do(partial(count, event), relaxed=True)
             if chance.random() < CUTS / (WRITERS * APPENDS):
                 with disk.mutex:
                     cuts.append((list(acknowledged), disk.after_a_cut(chance)))

@@ -1,0 +1,96 @@
+"""What the log's queries need of a database: SQLite and PostgreSQL answer the same SQL through it.
+
+Queries are written with `?` and `?1` as placeholders. Where a statement's rows are not read at once a
+database may send it together with the next ones, so a caller executes all that it can before it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, Protocol, TypeAlias
+
+Row: TypeAlias = tuple[Any, ...]
+Condition: TypeAlias = "tuple[str, list[Any]]"
+"""SQL that is true or false, and the values of its placeholders."""
+
+USER = "(SELECT id FROM users WHERE tenant = ? AND name = ?)"
+"""The row id of a user, by two values."""
+
+
+class Rows(Protocol):
+    """The answer to one statement."""
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows a change reached."""
+        ...
+
+    def fetchone(self) -> Row | None:
+        """The next row, or None."""
+        ...
+
+    def fetchall(self) -> list[Row]:
+        """The rows that are left."""
+        ...
+
+    def __iter__(self) -> Iterator[Row]:
+        """The rows that are left, one after another."""
+        ...
+
+
+class Places(Protocol):
+    """Where an append's events go: reserved for the open transaction, in the order of its commit."""
+
+    @property
+    def now(self) -> datetime:
+        """The log's clock."""
+        ...
+
+    def following(self, tenant: str, user: str) -> int:
+        """The next position for an event of the user."""
+        ...
+
+
+class Database(Protocol):
+    """One connection, in an open transaction where something is written."""
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> Rows:
+        """Run one statement."""
+        ...
+
+    def now(self) -> datetime:
+        """The log's clock."""
+        ...
+
+    def places(self, users: set[tuple[str, str]]) -> Places:
+        """Keep other appends for these (tenant, user) out until the transaction ends."""
+        ...
+
+    def trim_step_keys(self, before: int) -> None:
+        """Remove a few of the oldest step keys from before that moment, in microseconds."""
+        ...
+
+    def has_tag(self, column: str, tag: str) -> Condition:
+        """The JSON list in `column` holds `tag`."""
+        ...
+
+    def has_entry(self, column: str, key: str, value: str | float | bool | None) -> Condition:
+        """The JSON object in `column` has that key with that value, by JSON's own types: `true` is not 1
+        and `"1"` is neither, but 1 equals 1.0.
+        """
+        ...
+
+    def reset_views(self, views: Sequence[str]) -> None:
+        """Make those tables empty and of this program's form."""
+        ...
+
+
+def number_of(rows: Rows) -> int:
+    """The one number that was asked for; 0 where there is no row."""
+    return int((rows.fetchone() or (0,))[0])
+
+
+def marks(values: Sequence[object]) -> str:
+    """Placeholders for the values, to stand in parentheses."""
+    return ", ".join("?" * len(values))

@@ -1,0 +1,239 @@
+"""What every form of the log answers by the shared queries, whatever database is behind it."""
+
+from __future__ import annotations
+
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from typing import TypeVar
+from zlib import crc32
+
+import msgspec
+
+from hearth.memory.errors import BadInput
+from hearth.memory.events import cursors, lookup, reads, rows, views
+from hearth.memory.events.kinds import Event
+from hearth.memory.events.sql import Database
+from hearth.memory.ports import CallState, Clock, ExchangeState, Lease, MemoryFilter
+from hearth.memory.types import Exchange, Memory, Page, Record, Scope, SessionInfo, Tails
+
+T = TypeVar("T")
+
+
+class LogHealth(msgspec.Struct, frozen=True, kw_only=True):
+    """How the log does."""
+
+    wal_bytes: int
+    """Size of the write-ahead log; it grows while a long reader holds it up."""
+    fsync_p50_ms: float
+    """Median of the last synced commits: what an append costs on this disk."""
+    writable: bool
+    """False when closed and after a failed commit, until one succeeds."""
+    events: int
+    """Events ever appended, redacted ones included."""
+    last_error: str
+    """Why the last commit failed; empty after a good one."""
+
+
+class SqlLog(ABC):
+    """`EventLog` and `Consumers` over the three ways in which a database is asked; those are a form's own."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._secrets: dict[str, bytes] = {}
+        self._kinds: dict[str, tuple[str, ...]] = {}
+
+    @abstractmethod
+    async def append(self, events: Sequence[Event]) -> None:
+        """See `EventLog.append`."""
+
+    @abstractmethod
+    async def _write(self, run: Callable[[Database], T], *, relaxed: bool = False) -> T:
+        """Run it in a transaction; its result, once that is durable. `relaxed`: a power cut may undo it."""
+
+    @abstractmethod
+    async def _read(self, run: Callable[[Database], T]) -> T:
+        """Run it on one state of the database."""
+
+    @abstractmethod
+    async def _look_up(self, run: Callable[[Database], T]) -> T:
+        """Run a few look-ups before a call, in the shortest time."""
+
+    async def rebuild_views(self) -> None:
+        """Drop the views and fold the log again. Appends wait meanwhile."""
+        await self._write(rebuild)
+
+    # -- EventLog ----------------------------------------------------------------------------------------
+
+    async def read(
+        self,
+        *,
+        after: int = 0,
+        limit: int = 500,
+        kinds: Sequence[str] = (),
+        tenant: str | None = None,
+        user: str | None = None,
+        session: str | None = None,
+    ) -> list[Event]:
+        """See `EventLog.read`. Ends before an unreadable event; raises UnknownEvent if that is the first."""
+        query = partial(
+            reads.events, after=after, limit=limit, kinds=kinds, tenant=tenant, user=user, session=session
+        )
+        return await self._read(query)
+
+    async def open_call(
+        self,
+        scope: Scope,
+        *,
+        tails: Tails,
+        retry_key: str,
+        response_id: str,
+        now: datetime,
+        unwritten: Sequence[Event] = (),
+    ) -> CallState:
+        """See `EventLog.open_call`."""
+        query = partial(lookup.open_call, tails=tails, retry_key=retry_key, response_id=response_id, now=now)
+        return await self._look_up(lambda db: query(db, scope, unwritten=unwritten))
+
+    async def secret(self, tenant: str) -> bytes:
+        """See `EventLog.secret`."""
+        if tenant not in self._secrets:
+            self._secrets[tenant] = await self._write(lambda db: _secret(db, tenant))
+        return self._secrets[tenant]
+
+    async def generation(self, tenant: str, user: str) -> int:
+        """See `EventLog.generation`."""
+        return await self._look_up(lambda db: reads.generation(db, tenant, user))
+
+    async def memory(self, tenant: str, user: str, memory_id: str) -> Memory | None:
+        """See `EventLog.memory`."""
+        return await self._read(lambda db: reads.memory(db, tenant, user, memory_id, now=self._clock.now()))
+
+    async def memories(
+        self, tenant: str, user: str, *, where: MemoryFilter, after: tuple[datetime, str] | None, limit: int
+    ) -> list[Memory]:
+        """See `EventLog.memories`."""
+        query = partial(reads.memories, where=where, after=after, limit=limit, now=self._clock.now())
+        return await self._read(lambda db: query(db, tenant, user))
+
+    async def count_memories(self, tenant: str, user: str, *, where: MemoryFilter) -> int:
+        """See `EventLog.count_memories`."""
+        now = self._clock.now()
+        return await self._read(lambda db: reads.count_memories(db, tenant, user, where=where, now=now))
+
+    async def exchange(self, tenant: str, user: str, exchange_id: str) -> Exchange | None:
+        """See `EventLog.exchange`."""
+        return await self._read(lambda db: reads.exchange(db, tenant, user, exchange_id))
+
+    async def exchanges(
+        self, tenant: str, user: str, *, session: str | None, after: tuple[datetime, str] | None, limit: int
+    ) -> list[Exchange]:
+        """See `EventLog.exchanges`."""
+        query = partial(reads.exchanges, session=session, after=after, limit=limit)
+        return await self._read(lambda db: query(db, tenant, user))
+
+    async def sessions(
+        self, tenant: str, user: str, *, after: tuple[datetime, str] | None, limit: int
+    ) -> list[SessionInfo]:
+        """See `EventLog.sessions`."""
+        return await self._read(lambda db: reads.sessions(db, tenant, user, after=after, limit=limit))
+
+    async def users(self, tenant: str, *, after: str, limit: int) -> list[str]:
+        """See `EventLog.users`."""
+        return await self._read(lambda db: reads.users(db, tenant, after=after, limit=limit))
+
+    async def pages(self, tenant: str, user: str, *, limit: int) -> list[Page]:
+        """See `EventLog.pages`."""
+        return await self._read(lambda db: reads.latest_pages(db, tenant, user, limit=limit))
+
+    async def previous_page(self, page: Page) -> Page | None:
+        """See `EventLog.previous_page`."""
+        previous, scope = page.previous, page.scope
+        if previous is None:
+            return None
+        return await self._read(lambda db: reads.page(db, scope.tenant, scope.user, previous))
+
+    async def record(self, tenant: str, user: str, record_id: str) -> Record | None:
+        """See `EventLog.record`."""
+        return await self._read(lambda db: reads.record(db, tenant, user, record_id, now=self._clock.now()))
+
+    # -- Consumers ---------------------------------------------------------------------------------------
+
+    @property
+    def partitions(self) -> int:
+        """See `Consumers.partitions`."""
+        raise NotImplementedError
+
+    def partition(self, tenant: str, user: str) -> int:
+        """See `Consumers.partition`."""
+        return crc32(f"{tenant}\0{user}".encode(errors="surrogatepass")) % self.partitions
+
+    async def lease(self, consumer: str, partition: int, *, owner: str, seconds: float) -> Lease | None:
+        """See `Consumers.lease`. Raises BadInput for a partition that this log does not have."""
+        if not 0 <= partition < self.partitions:
+            raise BadInput("partition", partition, f"0 to {self.partitions - 1}")
+        take = partial(cursors.lease, owner=owner, seconds=seconds)
+        return await self._write(lambda db: take(db, consumer, partition), relaxed=True)
+
+    async def pending(self, lease: Lease, *, limit: int, kinds: Sequence[str]) -> list[Event]:
+        """See `Consumers.pending`. Ends before an unreadable event; raises UnknownEvent if that is next."""
+        self._kinds[lease.consumer] = tuple(kinds)
+        query = partial(reads.events, after=lease.seq, limit=limit, kinds=kinds, partition=lease.partition)
+        return await self._read(query)
+
+    async def advance(self, lease: Lease, *, seq: int, decisions: Sequence[Event] = ()) -> Lease:
+        """See `Consumers.advance`. A power cut may set back a cursor that moved alone: events come again."""
+        move = partial(cursors.advance, seq=seq, decisions=decisions)
+        return await self._write(lambda db: move(db, lease), relaxed=not decisions)
+
+    async def exchange_state(self, event: Event) -> ExchangeState:
+        """See `Consumers.exchange_state`. Exchanges without a parent are nobody's siblings."""
+        return await self._read(lambda db: reads.exchange_state(db, event))
+
+    async def idle_exchanges(self, *, before: datetime, limit: int) -> list[Event]:
+        """See `Consumers.idle_exchanges`."""
+        return await self._read(lambda db: reads.idle_exchanges(db, before=before, limit=limit))
+
+    async def start_attempt(self, consumer: str, event: Event) -> int:
+        """See `Consumers.start_attempt`. Survives a killed process, which is what it is for."""
+        partition = self.partition(event.tenant, event.user)
+        return await self._write(
+            lambda db: cursors.start_attempt(db, consumer, partition, event), relaxed=True
+        )
+
+    async def park(self, consumer: str, event: Event, error: str) -> None:
+        """See `Consumers.park`."""
+        await self._write(lambda db: cursors.park(db, consumer, event, error))
+
+    async def parked(self) -> list[tuple[str, Event, str]]:
+        """See `Consumers.parked`."""
+        return await self._read(cursors.parked)
+
+    async def retry(self, consumer: str, event_id: str) -> Event | None:
+        """See `Consumers.retry`."""
+        return await self._write(lambda db: cursors.retry(db, consumer, event_id))
+
+    async def lag(self) -> dict[str, int]:
+        """See `Consumers.lag`. Counts the kinds that the consumer last asked this log for, else all."""
+        return await self._read(lambda db: cursors.lag(db, self._kinds, self.partitions))
+
+
+def _secret(db: Database, tenant: str) -> bytes:
+    db.execute(
+        "INSERT INTO secrets VALUES (?, ?) ON CONFLICT (tenant) DO NOTHING",
+        (tenant, secrets.token_bytes(32)),
+    )
+    row = db.execute("SELECT secret FROM secrets WHERE tenant = ?", (tenant,)).fetchone()
+    return bytes(row[0]) if row else b""
+
+
+def rebuild(db: Database) -> None:
+    """Fold the whole log into the views again, in the open transaction."""
+
+    def batch(after: int, limit: int) -> list[tuple[int, Event]]:
+        found = db.execute(f"{rows.EVENTS} WHERE e.seq > ? ORDER BY e.seq LIMIT ?", (after, limit)).fetchall()
+        return [(row[13], rows.event_of(row)) for row in found]
+
+    views.rebuild(db, batch)
