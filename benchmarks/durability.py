@@ -27,8 +27,8 @@ from typing import Any
 
 import aiohttp
 import httpx
+from clients import PATHS, body
 from gateways import APP, Served, drained, hearth, provider
-from load import PATHS, body
 
 from hearth.memory.clock import SystemClock
 from hearth.memory.events.kinds import Event, PageClosed, StepCaptured

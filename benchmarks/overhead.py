@@ -23,8 +23,8 @@ from typing import Any
 
 import httpx
 import numpy as np
+from clients import Generator
 from gateways import APP, MASTER, Served, bare, drained, hearth, provider
-from load import Generator
 from stored import prepared
 
 CACHE = Path(tempfile.gettempdir()) / "hearth-benchmark"
