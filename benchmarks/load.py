@@ -1,0 +1,42 @@
+"""How Hearth bears load: up to a hundred thousand users in a thousand tenants, with a million pages.
+
+python benchmarks/load.py recall [--pages 10000 100000 1000000]
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import load_recall
+from report import Row, write
+
+Tables = Mapping[str, Sequence[Row]]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the arguments, run one part, report."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--json", type=Path, help="write what was found here too")
+    parts = parser.add_subparsers(dest="part", required=True)
+    for add in (_recall,):
+        add(parts)
+    given = vars(parser.parse_args(arguments))
+    run: Callable[..., Tables] = given.pop("run")
+    path, part = given.pop("json"), given.pop("part")
+    write(path, part, given, run(**given))
+
+
+def _recall(parts: Any) -> None:
+    part = parts.add_parser("recall", help="recall against the store's own answer, by the number of pages")
+    part.add_argument("--pages", dest="sizes", type=int, nargs="+", default=(10_000, 100_000, 1_000_000))
+    part.add_argument("--rate", type=float, default=20.0, help="questions a second")
+    part.add_argument("--count", type=int, default=200, help="of questions, of each kind, way and round")
+    part.add_argument("--rounds", type=int, default=3)
+    part.set_defaults(run=load_recall.run)
+
+
+if __name__ == "__main__":
+    main()

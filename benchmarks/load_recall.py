@@ -1,0 +1,170 @@
+"""Recall's time by the number of stored records, against the vector store's own answer to the same query."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from arrivals import Times, open_loop
+from filled import filled
+from population import EMBEDDER, Made, Population, importable
+from raw_store import RawStore, Search
+
+from hearth.config.environment import bundled_token_tables
+from hearth.memory.embedded import open_memory
+from hearth.memory.engine import Engine
+from hearth.memory.types import Scope
+
+MIXED = "as traffic comes"
+DEADLINE = 5.0
+"""Seconds for a recall, so that each is whole; the time alone is asked for."""
+WARM = 20
+"""Questions of each kind before the first that counts."""
+WAYS = ("store, ids alone", "store, with records", "recall, cached vector", "recall, new question")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question and whose memory it is put to."""
+
+    scope: Scope
+    text: str
+
+
+def questions(population: Population, kind: str | int, count: int) -> list[Asked]:
+    """So many of one kind: of callers as they come, or of owners with just so many pages."""
+    chance = np.random.default_rng((31, 0 if kind == MIXED else int(kind)))
+    if kind == MIXED:
+        users = population.draw(chance, count).tolist()
+    else:
+        users = chance.choice(population.probe(int(kind)), count).tolist()
+    first = (0 if kind == MIXED else int(kind)) * 1_000_000
+    return [
+        Asked(population.scope(user), population.question(first + at, user)) for at, user in enumerate(users)
+    ]
+
+
+class Bench:
+    """One population, its questions by kind, and the times of each way to answer them."""
+
+    def __init__(self, pages: int, *, rate: float, count: int) -> None:
+        self.pages, self._rate, self._count = pages, rate, count
+        self._data = filled(pages)
+        population = Population(pages)
+        kinds: tuple[str | int, ...] = (MIXED, *population.probes)
+        self._asked = {str(kind): questions(population, kind, WARM + count) for kind in kinds}
+        self._embedder = Made()
+        self.times: dict[tuple[str, str], Times] = defaultdict(Times)
+        self.shown: dict[str, list[int]] = defaultdict(list)
+
+    async def store(self) -> None:
+        """Ask the store alone, in a process of its own."""
+        raw = RawStore(self._data)
+        await raw.start()
+        for kind, asked in self._asked.items():
+            ready = [await self._ready(raw, one) for one in asked]
+            for way, records in ((WAYS[0], False), (WAYS[1], True)):
+
+                async def search(at: int, ready: list[Search] = ready, records: bool = records) -> None:
+                    one = ready[at]
+                    await raw.search(Search(one.owner, one.vector, one.terms, one.weights, records))
+
+                await self._measure(kind, way, search)
+        await raw.close()
+
+    async def recall(self, round_: int) -> None:
+        """Ask memory, each question twice: the second time its vector is known."""
+        async with open_memory(
+            self._data, embedder=EMBEDDER, durability="process", token_tables=bundled_token_tables()
+        ) as engine:
+            for kind, asked in self._asked.items():
+                fresh = [Asked(one.scope, f"{one.text} ({round_})") for one in asked]
+                for way in (WAYS[3], WAYS[2]):
+                    await self._measure(kind, way, self._recalling(engine, kind, fresh))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row for each kind and way."""
+        return [
+            {
+                "pages": self.pages,
+                "whose": kind if kind == MIXED else f"owner of {int(kind):,}",
+                "way": way,
+                **self.times[kind, way].numbers(),
+                "times the store's p50": round(self._median(kind, way) / self._median(kind, WAYS[1]), 2),
+            }
+            for kind in self._asked
+            for way in WAYS
+        ]
+
+    def _median(self, kind: str, way: str) -> float:
+        return self.times[kind, way].at(50)
+
+    def _recalling(
+        self, engine: Engine, kind: str, asked: Sequence[Asked]
+    ) -> Callable[[int], Awaitable[None]]:
+        async def recall(at: int) -> None:
+            found = await engine.recall(asked[at].scope, asked[at].text, deadline=DEADLINE)
+            if found.status != "ok":
+                raise RuntimeError(f"a recall was not whole: {found.reasons}")
+            self.shown[kind].append(len(found.block.items))
+
+        return recall
+
+    async def _ready(self, raw: RawStore, asked: Asked) -> Search:
+        owner = asked.scope.owner
+        terms, weights = await raw.words(owner, asked.text)
+        (vector,) = self._embedder.embed_queries([asked.text])
+        return Search(owner, vector, terms, weights, records=False)
+
+    async def _measure(self, kind: str, way: str, call: Callable[[int], Awaitable[None]]) -> None:
+        for at in range(WARM):
+            await call(at)
+        await open_loop(
+            lambda at: call(WARM + at),
+            rate=self._rate,
+            count=self._count,
+            seed=self.pages,
+            times=self.times[kind, way],
+        )
+
+
+def run(sizes: Sequence[int], *, rate: float, count: int, rounds: int) -> Mapping[str, list[dict[str, Any]]]:
+    """Each population in turn; store and memory alternate, since one process at a time has the collection."""
+    importable()
+    benches = [Bench(pages, rate=rate, count=count) for pages in sizes]
+    for bench in benches:
+        for round_ in range(rounds):
+            asyncio.run(bench.store())
+            asyncio.run(bench.recall(round_))
+    return {
+        "Recall against the store's own answer": [row for bench in benches for row in bench.rows()],
+        "Records in a block": _shown(benches),
+    } | ({"Growth of the median": _growth(benches)} if len(benches) > 1 else {})
+
+
+def _growth(benches: Sequence[Bench]) -> list[dict[str, Any]]:
+    first, last = benches[0], benches[-1]
+    common = [kind for kind in first.shown if kind in last.shown]
+    return [
+        {
+            "whose": kind,
+            "way": way,
+            "from pages": first.pages,
+            "to pages": last.pages,
+            "times": round(last.times[kind, way].at(50) / first.times[kind, way].at(50), 2),
+        }
+        for kind in common
+        for way in WAYS
+    ]
+
+
+def _shown(benches: Sequence[Bench]) -> list[dict[str, Any]]:
+    return [
+        {"pages": bench.pages, "whose": kind, "mean": round(float(np.mean(shown)), 2)}
+        for bench in benches
+        for kind, shown in bench.shown.items()
+    ]
