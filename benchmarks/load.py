@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import load_recall
+import load_worker
 from report import Row, write
 
 Tables = Mapping[str, Sequence[Row]]
@@ -21,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--json", type=Path, help="write what was found here too")
     parts = parser.add_subparsers(dest="part", required=True)
-    for add in (_recall,):
+    for add in (_recall, _worker):
         add(parts)
     given = vars(parser.parse_args(arguments))
     run: Callable[..., Tables] = given.pop("run")
@@ -36,6 +37,16 @@ def _recall(parts: Any) -> None:
     part.add_argument("--count", type=int, default=200, help="of questions, of each kind, way and round")
     part.add_argument("--rounds", type=int, default=3)
     part.set_defaults(run=load_recall.run)
+
+
+def _worker(parts: Any) -> None:
+    part = parts.add_parser("worker", help="indexing beside the embedder alone, and recovery from a pause")
+    part.add_argument("--pages", type=int, default=2_000, help="of the backlog")
+    part.add_argument("--embedder", choices=("fast", "quality"), default="fast")
+    part.add_argument("--rate", type=float, default=5.0, help="captures a second around the pause")
+    part.add_argument("--pause", type=float, default=600.0, help="seconds for which the worker stands still")
+    part.add_argument("--patience", type=float, default=900.0, help="seconds for the recovery at most")
+    part.set_defaults(run=load_worker.run)
 
 
 if __name__ == "__main__":
