@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
+from hearth.memory.events.postgres_log import PostgresLog
 from hearth.memory.events.sqlite_log import SqliteLog
 from tests.events import ManualClock
-from tests.servers import redis_url
+from tests.servers import postgres_url, redis_url
 
-__all__ = ["redis_url"]
+__all__ = ["postgres_url", "redis_url"]
 
 
 @pytest.fixture(name="clock")
@@ -24,6 +26,15 @@ def _clock() -> ManualClock:
 async def _sqlite_log(tmp_path: Path, clock: ManualClock) -> AsyncIterator[SqliteLog]:
     """An empty event log on its file."""
     log = SqliteLog(tmp_path / "log.db", clock=clock)
+    await log.start()
+    yield log
+    await log.close()
+
+
+@pytest.fixture(name="postgres_log")
+async def _postgres_log(postgres_url: str, clock: ManualClock) -> AsyncIterator[PostgresLog]:
+    """An empty event log in a schema of its own."""
+    log = PostgresLog(postgres_url, schema=f"t{uuid4().hex}", clock=clock, server_clock=clock)
     await log.start()
     yield log
     await log.close()

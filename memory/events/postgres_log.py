@@ -1,0 +1,296 @@
+"""The event log in a PostgreSQL server that many processes share."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import statistics
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from typing import Literal, TypeVar
+
+from tenacity import AsyncRetrying, retry_if_exception_type, wait_exponential_jitter
+
+from hearth.memory.errors import HearthError, LogUnavailable
+from hearth.memory.events import rows
+from hearth.memory.events.kinds import Event
+from hearth.memory.events.postgres import PARTITIONS, Connection, PostgresDatabase, make_months, tidy
+from hearth.memory.events.postgres_pool import PostgresPool
+from hearth.memory.events.postgres_schema import upgrade
+from hearth.memory.events.sql import Database, number_of
+from hearth.memory.events.sql_log import LogHealth, SqlLog
+from hearth.memory.ports import Clock
+from hearth.memory.types import SEVEN_DAYS
+
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
+
+SCHEMA = "hearth"
+"""Where the tables are, in whatever database the address names."""
+MONTHS = 3
+"""Tables for payloads that are made ahead."""
+MAX_BATCH = 256
+"""Appends of one commit: bounds how long the first waits for the last."""
+TIDY_SECONDS = 3_600.0
+"""Between two looks at what is to be made ahead or removed."""
+REBUILD_SECONDS = 3_600.0
+"""For folding the views again."""
+
+_COMMITS = 256
+
+
+class _Append:
+    """Events that are to be appended together, and who waits for it."""
+
+    __slots__ = ("error", "events", "future")
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self.events = events
+        self.error: HearthError | None = None
+        self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def settle(self, error: HearthError | None) -> None:
+        if self.future.done():
+            return
+        if error is None:
+            self.future.set_result(None)
+        else:
+            self.future.set_exception(error)
+
+
+class PostgresLog(SqlLog):
+    """`EventLog` and `Consumers` over tables that many gateways and workers share.
+
+    Start it, use it from one event loop, close it. A server that is down is no error of `start`: it is asked
+    again until it answers, and until then every call raises LogUnavailable. `durability`: `power` waits for
+    the server's disk, `process` leaves that to the server (a crash of it may take the last moments).
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        durability: Literal["power", "process"] = "power",
+        clock: Clock,
+        server_clock: Clock | None = None,
+        connections: int = 12,
+        schema: str = SCHEMA,
+    ) -> None:
+        """`clock` tells what has expired when something is read; what is written goes by the server's clock
+        unless `server_clock` stands in for it. At most so many `connections`, two at least.
+        """
+        super().__init__(clock)
+        self._url, self._schema = url, schema
+        self._server_clock = server_clock
+        settings = {
+            "search_path": schema,
+            "synchronous_commit": "on" if durability == "power" else "off",
+            "lock_timeout": "4s",
+            "timezone": "UTC",
+        }
+        self._pool = PostgresPool(url, size=connections - 1, settings=settings)
+        self._appends = PostgresPool(url, size=1, settings=settings)
+        self._waiting: deque[_Append] = deque()
+        self._committing: asyncio.Task[None] | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self._ready = False
+        self._commit_seconds: deque[float] = deque(maxlen=_COMMITS)
+        self._last_error = "the event log was never reached"
+
+    async def start(self) -> None:
+        """Reach the server, bringing its tables to this program's form; go on asking where it is down."""
+        self._pool.open()
+        self._appends.open()
+        with suppress(LogUnavailable):
+            await self._prepare()
+        if not self._ready:
+            logger.warning("the event log can't be reached yet: %s", self._last_error)
+        self._keeper = asyncio.create_task(self._keep(), name="hearth-postgres-log")
+
+    async def close(self) -> None:
+        """Finish the appends under way and hang up. Closing twice is no error."""
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.gather(self._keeper, return_exceptions=True)
+            self._keeper = None
+        if self._committing is not None:
+            await asyncio.gather(self._committing, return_exceptions=True)
+        await asyncio.to_thread(self._appends.close)
+        await asyncio.to_thread(self._pool.close)
+        self._ready = False
+
+    async def health(self) -> LogHealth:
+        """How the log does; never raises for a server that is down."""
+        error, events = self._last_error, 0
+        try:
+            events = await self._read(_count)
+        except LogUnavailable as unreadable:
+            error = error or str(unreadable)
+        return LogHealth(
+            wal_bytes=0,
+            fsync_p50_ms=statistics.median(self._commit_seconds) * 1000 if self._commit_seconds else 0.0,
+            writable=not error,
+            events=events,
+            last_error=error,
+        )
+
+    async def truncate(self) -> bool:
+        """Nothing to do: the server's vacuum removes what was redacted."""
+        return True
+
+    @property
+    def partitions(self) -> int:
+        """See `Consumers.partitions`."""
+        return PARTITIONS
+
+    async def append(self, events: Sequence[Event]) -> None:
+        """See `EventLog.append`. Appends that come while a commit is under way share the next one."""
+        if not events:
+            return
+        self._check_ready()
+        one = _Append(events)
+        self._waiting.append(one)
+        if self._committing is None or self._committing.done():
+            self._committing = asyncio.create_task(self._commit_all(), name="hearth-postgres-commit")
+        await asyncio.shield(one.future)
+
+    # -- inside ------------------------------------------------------------------------------------------
+
+    async def _write(self, run: Callable[[Database], T], *, relaxed: bool = False) -> T:
+        self._check_ready()
+        return await self._pool.run(lambda connection: self._transact(connection, run, relaxed=relaxed))
+
+    async def _read(self, run: Callable[[Database], T]) -> T:
+        self._check_ready()
+        return await self._pool.run(lambda connection: self._snapshot(connection, run))
+
+    async def _look_up(self, run: Callable[[Database], T]) -> T:
+        """Without a transaction: its end would be one more round trip."""
+        self._check_ready()
+        return await self._pool.run(lambda connection: self._plain(connection, run))
+
+    def _check_ready(self) -> None:
+        if not self._ready:
+            raise LogUnavailable(f"the event log is not ready: {self._last_error}")
+
+    def _database(self, connection: Connection) -> PostgresDatabase:
+        return PostgresDatabase(connection, self._server_clock)
+
+    def _plain(self, connection: Connection, run: Callable[[PostgresDatabase], T]) -> T:
+        db = self._database(connection)
+        done = run(db)
+        db.send()
+        return done
+
+    def _snapshot(self, connection: Connection, run: Callable[[PostgresDatabase], T]) -> T:
+        """All that `run` reads is of one moment."""
+        db = self._database(connection)
+        db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        done = run(db)
+        db.execute("ROLLBACK")
+        db.send()
+        return done
+
+    def _transact(
+        self, connection: Connection, run: Callable[[PostgresDatabase], T], *, relaxed: bool = False
+    ) -> T:
+        """A connection that is given back amid a transaction is rolled back by the pool."""
+        db = self._database(connection)
+        db.execute("BEGIN")
+        if relaxed:
+            db.execute("SET LOCAL synchronous_commit = off")
+        done = run(db)
+        db.execute("COMMIT")
+        db.send()
+        return done
+
+    async def _commit_all(self) -> None:
+        while self._waiting:
+            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_BATCH))]
+            try:
+                await self._commit(batch)
+            except HearthError as error:
+                await self._commit_alone(batch, error)
+
+    async def _commit(self, batch: Sequence[_Append]) -> None:
+        started = time.perf_counter()
+        await self._appends.run(
+            lambda connection: self._transact(connection, lambda db: _append_all(db, batch))
+        )
+        self._commit_seconds.append(time.perf_counter() - started)
+        self._last_error = ""
+        for one in batch:
+            one.settle(one.error)
+
+    async def _commit_alone(self, batch: Sequence[_Append], error: HearthError) -> None:
+        """Find out whose the failure is, unless it is the server's."""
+        if isinstance(error, LogUnavailable) or len(batch) == 1:
+            if isinstance(error, LogUnavailable):
+                self._last_error = str(error)
+                logger.error(
+                    "a commit of the event log failed; %d writes were refused: %s", len(batch), error
+                )
+            for one in batch:
+                one.settle(error)
+            return
+        for one in batch:
+            try:
+                await self._commit([one])
+            except HearthError as own:
+                await self._commit_alone([one], own)
+
+    async def _keep(self) -> None:
+        """Reach the server where it was down, then look after its tables."""
+        async for attempt in AsyncRetrying(
+            wait=wait_exponential_jitter(multiplier=0.5, max=15.0),
+            retry=retry_if_exception_type(LogUnavailable),
+        ):
+            with attempt:
+                if not self._ready:
+                    await self._prepare()
+        while True:
+            await asyncio.sleep(TIDY_SECONDS)
+            await self._tidy()
+
+    async def _prepare(self) -> None:
+        try:
+            await asyncio.to_thread(upgrade, self._url, self._schema)
+        except LogUnavailable as error:
+            self._last_error = str(error)
+            raise
+        self._ready, self._last_error = True, ""
+        await self._tidy()
+
+    async def _tidy(self) -> None:
+        """Make the next months' tables; without the right to, payloads go to the one for all other months."""
+        try:
+            await self._write(self._tidy_tables)
+        except LogUnavailable:
+            logger.warning("the event log was not tidied; the next look does it", exc_info=True)
+
+    @staticmethod
+    def _tidy_tables(db: Database) -> None:
+        now = db.now()
+        make_months(db, now, MONTHS)
+        tidy(db, now - SEVEN_DAYS - timedelta(days=1))
+
+
+def _append_all(db: PostgresDatabase, batch: Sequence[_Append]) -> None:
+    """Append what can be; the others learn why not, and nothing of them is written."""
+    known = rows.Known(db, [event for one in batch for event in one.events])
+    for one in batch:
+        one.error = None
+        try:
+            rows.append_known(db, known, one.events)
+        except LogUnavailable:
+            raise
+        except HearthError as error:
+            one.error = error
+
+
+def _count(db: Database) -> int:
+    """By the server's own statistics: a count would read the whole table."""
+    return max(number_of(db.execute("SELECT reltuples FROM pg_class WHERE oid = 'events'::regclass")), 0)
