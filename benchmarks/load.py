@@ -12,6 +12,7 @@ from typing import Any
 
 import load_gateway
 import load_recall
+import load_soak
 import load_worker
 from report import Row, write
 
@@ -23,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--json", type=Path, help="write what was found here too")
     parts = parser.add_subparsers(dest="part", required=True)
-    for add in (_recall, _worker, _gateway):
+    for add in (_recall, _worker, _gateway, _soak):
         add(parts)
     given = vars(parser.parse_args(arguments))
     run: Callable[..., Tables] = given.pop("run")
@@ -60,6 +61,17 @@ def _gateway(parts: Any) -> None:
     part.add_argument("--gateways", type=int, default=1)
     part.add_argument("--valkey", action="store_true", help="short-term memory in a server started for it")
     part.set_defaults(run=load_gateway.run)
+
+
+def _soak(parts: Any) -> None:
+    part = parts.add_parser("soak", help="memory of a gateway's processes under steady traffic")
+    part.add_argument("--minutes", type=float, default=30.0)
+    part.add_argument("--rate", type=float, default=5.0, help="calls a second")
+    part.add_argument("--pages", type=int, default=10_000, help="stored at the start")
+    part.add_argument("--embedder", choices=("fast", "quality"), default="fast")
+    part.add_argument("--every", type=float, default=5.0, help="seconds between two samples")
+    part.add_argument("--out", type=Path, default=Path("docs") / "soak", help="of the .csv and the .svg")
+    part.set_defaults(run=load_soak.run)
 
 
 if __name__ == "__main__":
