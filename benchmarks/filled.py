@@ -22,6 +22,7 @@ from hearth.memory.events.kinds import Event, PageClosed, StepCaptured
 from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.projectors import IndexProjector
 from hearth.memory.stores.edge_index import EdgeIndex
+from hearth.memory.stores.vector_index import Embedded
 from hearth.memory.tiers.indexed import index_record
 from hearth.memory.types import Page, Step
 
@@ -50,11 +51,11 @@ def _fill_index(directory: Path, population: Population) -> None:
     for number, (page, topic) in enumerate(population.all(), 1):
         chance = np.random.default_rng((18, number))
         text, context = population.language.vectors(chance, topic, 2).tolist()
-        index.put(index_record(page, None), text=text, context=context)
+        index.put([Embedded(item=index_record(page, None), text=text, context=context)])
         if number % TOGETHER == 0:
             index.commit()
             progress.at(number)
-    index.collection.mark_rebuilt()
+    index.mark_rebuilt(index.unfilled)
     index.close()
 
 

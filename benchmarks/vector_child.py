@@ -24,6 +24,7 @@ from hearth.memory.embed.load import load_embedder
 from hearth.memory.ports import Indexed, SearchRequest
 from hearth.memory.stores.edge_index import EdgeIndex
 from hearth.memory.stores.vector_child import VectorChild
+from hearth.memory.stores.vector_index import Embedded
 from hearth.memory.types import Page, Scope
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -60,7 +61,7 @@ def fill(directory: Path, spec: str, pages: int) -> None:
         )
         text, context = topics[number % 50] + noise.standard_normal((2, embedder.dimension))
         item = Indexed(record=page, text=f"{user}\n{reply}", context="")
-        index.put(item, text=text.tolist(), context=context.tolist())
+        index.put([Embedded(item=item, text=text.tolist(), context=context.tolist())])
     index.close()
 
 

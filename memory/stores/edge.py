@@ -15,8 +15,9 @@ from typing import TypeVar
 
 from hearth.memory.errors import BadInput
 from hearth.memory.ports import Embedder, Indexed, SearchRequest
-from hearth.memory.stores.edge_hits import decode_hits, decode_record, encode_hits
 from hearth.memory.stores.edge_index import EdgeIndex
+from hearth.memory.stores.hits import decode_hits, decode_record, encode_hits
+from hearth.memory.stores.vector_index import Embedded
 from hearth.memory.types import Record, SearchResult, Vector
 
 T = TypeVar("T")
@@ -37,11 +38,11 @@ class EdgeLongTerm:
     @property
     def needs_rebuild(self) -> bool:
         """True while the collection is new or was made anew, and not yet filled from the log."""
-        return self._index.collection.needs_rebuild
+        return bool(self._index.unfilled)
 
     async def mark_rebuilt(self) -> None:
         """The collection holds all that the log says it should."""
-        await self._run(self._index.collection.mark_rebuilt)
+        await self._run(lambda: self._index.mark_rebuilt(self._index.unfilled))
 
     async def compact(self) -> None:
         """Write the collection anew, so that nothing of what was removed is left in its files."""
@@ -89,13 +90,14 @@ class EdgeLongTerm:
 
     def _search(self, request: SearchRequest) -> SearchResult:
         vector = request.vector or self._embedder.embed_queries([request.text])[0]
-        hits = self._index.search(request, vector)
+        words = self._index.weigh(request.owners, self._index.terms_of(request))
+        hits = self._index.search(request, vector, words)
         return SearchResult(candidates=decode_hits(encode_hits(hits)), vector=vector)
 
     def _upsert(self, records: Sequence[Indexed]) -> None:
         for item in records:
             text, context = embed_item(self._embedder, item)
-            self._index.put(item, text=text, context=context)
+            self._index.put([Embedded(item=item, text=text, context=context)])
 
 
 def embed_item(embedder: Embedder, item: Indexed) -> tuple[Vector, Vector]:

@@ -26,11 +26,11 @@ import qdrant_edge as qdrant
 from filelock import FileLock, Timeout
 
 from hearth.memory.errors import StoreUnavailable
-from hearth.memory.stores.terms import TermStats
+from hearth.memory.stores.sqlite_terms import SqliteTerms
+from hearth.memory.stores.vector_index import PART
 
 _log = logging.getLogger(__name__)
 
-PART = "long-term memory"
 LOCK_SECONDS = 5.0
 """How long a process that is going away may still hold the lock."""
 _FORMAT = 2
@@ -52,6 +52,8 @@ class Collection:
         self.folder = directory / f"{quote(embedder, safe='')}-{dimension}"
         self.folder.mkdir(parents=True, exist_ok=True)
         self.set_aside = ""
+        self.needs_rebuild = self._marker.exists()
+        """True from the moment an empty shard was made until `mark_rebuilt`, restarts included."""
         self.writes = 0
         self._lock = FileLock(self.folder / "lock", timeout=LOCK_SECONDS, thread_local=False)
         self._acquire()
@@ -59,16 +61,12 @@ class Collection:
         self._config = _config(dimension)
         self._tidy()
         self.shard = self._open()
-        self.terms = TermStats(self.folder / "terms.sqlite")
-
-    @property
-    def needs_rebuild(self) -> bool:
-        """True from the moment an empty shard was made until `mark_rebuilt`, restarts included."""
-        return self._marker.exists()
+        self.terms = SqliteTerms(self.folder / "terms.sqlite")
 
     def mark_rebuilt(self) -> None:
         """The collection holds all that the log says it should."""
         self._marker.unlink(missing_ok=True)
+        self.needs_rebuild = False
 
     def commit(self) -> None:
         """Hand everything written so far to the system: it survives a killed process. Part one of a flush."""
@@ -158,7 +156,7 @@ class Collection:
         (self.folder / _FRESH).rename(self.folder / _SHARD)
         self.shard = qdrant.EdgeShard.load(str(self.folder / _SHARD), self._config)
         rmtree(self.folder / _STALE)
-        self.terms.truncate()
+        self.terms.purge()
         self.writes = 0
         self._removed.unlink(missing_ok=True)
 
@@ -180,6 +178,7 @@ class Collection:
                     raise
                 self._put_aside(path, error)
         self._marker.touch()
+        self.needs_rebuild = True
         return _create(path, config)
 
     def _put_aside(self, path: Path, error: BaseException) -> None:

@@ -4,39 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from hashlib import blake2b
 from pathlib import Path
-from typing import TypeAlias
+from typing import assert_never
 
 import msgspec
 import qdrant_edge as qdrant
 
 from hearth.memory.errors import BadInput, StoreUnavailable
-from hearth.memory.events.codec import micros
-from hearth.memory.filters import fold_text, kind_of, metadata_of, metadata_terms, tags_of
-from hearth.memory.ports import Indexed, MemoryFilter, SearchRequest
+from hearth.memory.ports import SearchRequest
 from hearth.memory.stores.analyzer import Analyzer
-from hearth.memory.stores.edge_collection import PART, Collection
-from hearth.memory.stores.edge_hits import Hit
-from hearth.memory.stores.edge_prefusion import best
-from hearth.memory.stores.terms import QueryTerms, saturated
-from hearth.memory.tiers.indexed import record_text
-from hearth.memory.types import Record, Scope, Vector
+from hearth.memory.stores.edge_collection import Collection
+from hearth.memory.stores.hits import Hit
+from hearth.memory.stores.hybrid import (
+    AnyOf,
+    Between,
+    Condition,
+    Contains,
+    Near,
+    Queries,
+    Scores,
+    Sparse,
+    all_of,
+    owned_by,
+    search,
+)
+from hearth.memory.stores.points import RECORD, payload_of, point_digest, record_dimensions, record_of
+from hearth.memory.stores.terms import QueryTerms, saturated, terms_of
+from hearth.memory.stores.vector_index import PART, Embedded
+from hearth.memory.types import Vector
 
-Scores: TypeAlias = "dict[qdrant.PointId, float]"
-"""Score by the point's id."""
-
-_PRESENCE = 0x80000000
-"""Added to a term's id: a second dimension of weight 1 for it, so that the engine itself sums coverage."""
-
-_encode = msgspec.json.Encoder().encode
+_SHARD_NAME = "shard"
 
 
 class EdgeIndex:
-    """Records of many owners in one shard; every read and removal is bound to owners. One thread at a time.
+    """The VectorIndex port over one shard. One thread at a time, but for `sync`.
 
     Raises StoreUnavailable where the shard fails.
     """
+
+    readers = 1
+    together = 4
+    """Records: some 2 ms."""
+    problem = ""
 
     def __init__(self, directory: Path, *, embedder: str, dimension: int) -> None:
         with _translated():
@@ -44,125 +53,134 @@ class EdgeIndex:
         self._terms = self.collection.terms
         self._analyzer = Analyzer()
 
-    def search(self, request: SearchRequest, vector: Vector | None) -> list[Hit]:
-        """The best candidates, each with all its scores; dense ones only with a `vector`.
+    @property
+    def unfilled(self) -> str:
+        """See VectorIndex."""
+        return _SHARD_NAME if self.collection.needs_rebuild else ""
 
-        One batch of three queries finds them, the best by a rough fusion get their missing scores in a
-        second one over those points alone. Raises BadInput without owners.
-        """
-        if not request.owners:
-            raise BadInput("owners", request.owners, "at least one owner")
-        words = self._terms.weigh(request.owners, self._analyzer.terms(request.lexical or request.text))
-        with _translated():
-            found = self._scores(_queries(vector, words), _filter(request), request.limit)
-            kept = best(found, limit=request.limit)
-            if not kept:
-                return []
-            only = qdrant.Filter(must=[qdrant.HasIdCondition(set(kept))])
-            scores = self._scores(_queries(vector, words) | _coverage_query(words), only, len(kept))
-            return self._hits(kept, scores)
+    @property
+    def set_aside(self) -> str:
+        """See VectorIndex: the folder of a shard that did not open."""
+        return self.collection.set_aside
 
-    def put(self, item: Indexed, *, text: Vector, context: Vector) -> None:
-        """Add or replace the record of that owner and id. Raises BadInput for a lone surrogate in it."""
-        record = item.record
-        owner, person = record.scope.owner, record.scope.person
-        weights = saturated(self._analyzer.terms(item.text))
-        vectors: dict[str, qdrant.NamedVector] = {
-            "text": text,
-            "context": context,
-            "lexical": _sparse(weights),
-        }
+    @property
+    def unclean(self) -> bool:
+        """See VectorIndex."""
+        return self.collection.unclean
+
+    def mark_rebuilt(self, collection: str) -> None:
+        """See VectorIndex."""
+        if collection == _SHARD_NAME:
+            self.collection.mark_rebuilt()
+
+    def terms_of(self, request: SearchRequest) -> list[int]:
+        """See VectorIndex."""
+        return list(self._analyzer.terms(request.lexical or request.text))
+
+    def weigh(self, owners: Sequence[str], terms: Sequence[int]) -> QueryTerms:
+        """See VectorIndex."""
         with _translated():
-            point = qdrant.Point(_point(owner, record.id), vectors, _payload(record))
-            self.collection.shard.update(qdrant.UpdateOperation.upsert_points([point]))
-            if self._terms.add(owner, person, record.id, weights):
+            return self._terms.weigh(owners, terms)
+
+    def search(
+        self, request: SearchRequest, vector: Vector | None, words: QueryTerms, *, by: float = 0.0
+    ) -> list[Hit]:
+        """See VectorIndex. There is nobody to wait for, so that `by` means nothing."""
+        with _translated():
+            return search(self, request, vector, words)
+
+    def put(self, points: Sequence[Embedded]) -> None:
+        """See VectorIndex."""
+        weights = [saturated(self._analyzer.terms(one.item.text)) for one in points]
+        made = [_point_of(one, held) for one, held in zip(points, weights, strict=True)]
+        counted = [terms_of(one.item.record, held) for one, held in zip(points, weights, strict=True)]
+        with _translated():
+            self.collection.shard.update(qdrant.UpdateOperation.upsert_points(made))
+            if self._terms.add(counted):
                 self.collection.mark_unclean()
-            self.collection.writes += 1
+            self.collection.writes += len(points)
 
     def get(self, owner: str, ids: Sequence[str]) -> list[msgspec.Raw]:
-        """JSON of those of the ids that the owner has."""
+        """See VectorIndex."""
         with _translated():
-            points = self.collection.shard.retrieve([_point(owner, one) for one in ids], ["record"], False)
-        return [_raw(point.payload) for point in points]
+            points = self.collection.shard.retrieve([_point(owner, one) for one in ids], [RECORD], False)
+        return [record_of(point.payload) for point in points]
 
     def delete(self, owner: str, ids: Sequence[str]) -> None:
-        """Remove those of the ids that the owner has."""
+        """See VectorIndex."""
         with _translated():
             self.collection.shard.update(
                 qdrant.UpdateOperation.delete_points([_point(owner, one) for one in ids])
             )
-            if sum(self._terms.remove(owner, one) for one in ids):
+            if self._terms.remove(owner, ids):
                 self.collection.mark_unclean()
             self.collection.writes += len(ids)
 
     def clear(self, tenant: str, user: str) -> None:
-        """Remove everything of the user, of all agents."""
-        person = Scope(tenant=tenant, user=user).person
+        """See VectorIndex."""
+        theirs = all_of(tenant, user)
         with _translated():
-            theirs = qdrant.Filter(must=[_equal("person", (person,))])
-            self.collection.shard.update(qdrant.UpdateOperation.delete_points_by_filter(theirs))
-            if self._terms.clear(person):
+            self.collection.shard.update(qdrant.UpdateOperation.delete_points_by_filter(_filter([theirs])))
+            if self._terms.clear(theirs.values[0]):
                 self.collection.mark_unclean()
             self.collection.writes += 1
 
     def count(self, owner: str) -> int:
-        """How many records the owner has."""
+        """See VectorIndex."""
         with _translated():
-            return self.collection.shard.count(
-                qdrant.CountRequest(filter=qdrant.Filter(must=[_equal("owner", (owner,))]))
-            )
+            return self.collection.shard.count(qdrant.CountRequest(filter=_filter([owned_by(owner)])))
 
     def points(self) -> int:
-        """How many records the collection has."""
+        """See VectorIndex."""
         with _translated():
             return self.collection.shard.info().points_count
 
     def commit(self) -> None:
-        """Make everything written so far survive a killed process."""
+        """See VectorIndex."""
         with _translated():
             self.collection.commit()
 
     def sync(self) -> None:
-        """Make what was committed survive a power cut; any thread may call this, beside reads."""
+        """See VectorIndex."""
         with _translated():
             self.collection.sync()
 
     def compact(self, piece: Callable[[], AbstractContextManager[None]]) -> None:
-        """Write the collection anew without what was removed; reads may go on between two `piece()`."""
+        """See VectorIndex: writes the collection anew without what was removed."""
         with _translated():
             self.collection.compact(piece)
 
     def close(self) -> None:
-        """Flush and close."""
+        """See VectorIndex."""
         with _translated():
             self.collection.close()
 
+    def find(
+        self, queries: Queries, where: Sequence[Condition], limit: int
+    ) -> Mapping[str, Mapping[qdrant.PointId, float]]:
+        """See Engine."""
+        return self._scores(queries, _filter(where), limit)
+
+    def score(
+        self, queries: Queries, owners: AnyOf, points: Sequence[qdrant.PointId]
+    ) -> tuple[Scores[qdrant.PointId], Mapping[qdrant.PointId, msgspec.Raw]]:
+        """See Engine. The points' ids are made of their owners, who need not be compared again."""
+        only = qdrant.Filter(must=[qdrant.HasIdCondition(set(points))])
+        scores = self._scores(queries, only, len(points))
+        found = self.collection.shard.retrieve(list(points), [RECORD], False)
+        return scores, {point.id: record_of(point.payload) for point in found}
+
     def _scores(
-        self, queries: Mapping[str, qdrant.Query], only: qdrant.Filter, limit: int
-    ) -> dict[str, Scores]:
-        if not queries:
-            return {}
-        requests = [qdrant.QueryRequest(limit=limit, query=query, filter=only) for query in queries.values()]
+        self, queries: Queries, only: qdrant.Filter, limit: int
+    ) -> dict[str, dict[qdrant.PointId, float]]:
+        requests = [
+            qdrant.QueryRequest(limit=limit, query=_query(near), filter=only) for near in queries.values()
+        ]
         answers = self.collection.shard.query_batch(qdrant.QueryBatchRequest(requests))
         return {
             name: {point.id: point.score for point in answer}
             for name, answer in zip(queries, answers, strict=True)
         }
-
-    def _hits(self, kept: Sequence[qdrant.PointId], scores: Mapping[str, Scores]) -> list[Hit]:
-        text, context = scores.get("text", {}), scores.get("context", {})
-        lexical, coverage = scores.get("lexical", {}), scores.get("coverage", {})
-        points = self.collection.shard.retrieve(list(kept), ["record"], False)
-        return [
-            Hit(
-                record=_raw(point.payload),
-                text_score=text.get(key := point.id),
-                context_score=context.get(key),
-                lexical_score=lexical.get(key, 0.0),
-                coverage=min(coverage.get(key, 0.0), 1.0),
-            )
-            for point in points
-        ]
 
 
 @contextmanager
@@ -177,89 +195,39 @@ def _translated() -> Iterator[None]:
 
 
 def _point(owner: str, record: str) -> int:
-    # Made of both, so that the same record id under two owners is two points and neither reaches the other.
     # A number, because a thousand UUID objects a search would take longer than the search itself; with a
     # million records the chance that any two of them share a number is 3 in 100 million.
-    return int.from_bytes(blake2b(f"{owner}\n{record}".encode(), digest_size=8).digest())
+    return int.from_bytes(point_digest(owner, record, size=8))
 
 
-def _payload(record: Record) -> dict[str, object]:
-    """The record itself, and of it what a search can be restricted by."""
-    scope = record.scope
-    return {
-        "owner": scope.owner,
-        "person": scope.person,
-        "tenant": scope.tenant,
-        "user": scope.user,
-        "kind": kind_of(record),
-        "generation": record.generation,
-        "agent": scope.agent,
-        "session": scope.session,
-        "at": micros(record.occurred_at),
-        "tags": list(tags_of(record)),
-        "metadata": metadata_of(record),
-        "folded": fold_text(record_text(record)),
-        "record": _stored(record),
+def _point_of(one: Embedded, weights: Mapping[int, float]) -> qdrant.Point:
+    record = one.item.record
+    vectors: dict[str, qdrant.NamedVector] = {
+        "text": one.text,
+        "context": one.context,
+        "lexical": qdrant.SparseVector(*record_dimensions(weights)),
     }
+    return qdrant.Point(_point(record.scope.owner, record.id), vectors, payload_of(record))
 
 
-def _stored(record: Record) -> str:
-    try:
-        return _encode(record).decode()
-    except UnicodeEncodeError as error:
-        raise BadInput("record", record.id, "text without lone surrogates") from error
+def _query(near: Near) -> qdrant.Query:
+    to = near.to
+    if isinstance(to, Sparse):
+        return qdrant.Query.Nearest(qdrant.SparseVector(to.indices, to.values), using=near.using)
+    return qdrant.Query.Nearest(to, using=near.using)
 
 
-def _raw(payload: dict[str, object] | None) -> msgspec.Raw:
-    return msgspec.Raw(str((payload or {})["record"]).encode())
+def _filter(where: Sequence[Condition]) -> qdrant.Filter:
+    return qdrant.Filter(must=[_condition(one) for one in where])
 
 
-def _sparse(weights: Mapping[int, float]) -> qdrant.SparseVector:
-    terms = list(weights)
-    return qdrant.SparseVector(
-        terms + [term | _PRESENCE for term in terms], list(weights.values()) + [1.0] * len(terms)
-    )
-
-
-def _equal(field: str, values: Sequence[str]) -> qdrant.FieldCondition:
-    return qdrant.FieldCondition(field, match=qdrant.MatchAny(list(values)))
-
-
-def _filter(request: SearchRequest) -> qdrant.Filter:
-    return qdrant.Filter(must=[_equal("owner", request.owners), *_conditions(request.where)])
-
-
-def _conditions(where: MemoryFilter) -> list[qdrant.ConditionType]:
-    """What `meets` tests, in the engine's own terms."""
-    found: list[qdrant.ConditionType] = [_equal("kind", where.types)] if where.types else []
-    for field, value in (("agent", where.agent), ("session", where.session)):
-        found += [] if value is None else [_equal(field, (value,))]
-    found += [_equal("tags", (tag,)) for tag in where.tags]
-    found += [_equal("metadata", (term,)) for term in metadata_terms(where.metadata)]
-    found += [
-        qdrant.FieldCondition("folded", match=qdrant.MatchSubstring(word))
-        for word in fold_text(where.words).split()
-    ]
-    if where.since is not None or where.until is not None:
-        since = None if where.since is None else float(micros(where.since))
-        until = None if where.until is None else float(micros(where.until))
-        found.append(qdrant.FieldCondition("at", range=qdrant.RangeFloat(gte=since, lt=until)))
-    return found
-
-
-def _queries(vector: Vector | None, words: QueryTerms) -> dict[str, qdrant.Query]:
-    queries = {}
-    if vector is not None:
-        queries = {name: qdrant.Query.Nearest(vector, using=name) for name in ("text", "context")}
-    if words.held:
-        sparse = qdrant.SparseVector(list(words.held), list(words.held.values()))
-        queries["lexical"] = qdrant.Query.Nearest(sparse, using="lexical")
-    return queries
-
-
-def _coverage_query(words: QueryTerms) -> dict[str, qdrant.Query]:
-    if not words.held:
-        return {}
-    shares = [weight / words.mass for weight in words.held.values()]
-    sparse = qdrant.SparseVector([term | _PRESENCE for term in words.held], shares)
-    return {"coverage": qdrant.Query.Nearest(sparse, using="lexical")}
+def _condition(condition: Condition) -> qdrant.FieldCondition:
+    match condition:
+        case AnyOf(field=field, values=values):
+            return qdrant.FieldCondition(field, match=qdrant.MatchAny(list(values)))
+        case Contains(field=field, word=word):
+            return qdrant.FieldCondition(field, match=qdrant.MatchSubstring(word))
+        case Between(field=field, low=low, high=high):
+            return qdrant.FieldCondition(field, range=qdrant.RangeFloat(gte=low, lt=high))
+        case _:
+            assert_never(condition)

@@ -13,7 +13,8 @@ from hearth.memory.errors import BadInput
 from hearth.memory.filters import meets
 from hearth.memory.ports import Embedder, Indexed, SearchRequest
 from hearth.memory.stores.analyzer import Analyzer
-from hearth.memory.stores.terms import QueryTerms, TermStats, saturated
+from hearth.memory.stores.sqlite_terms import SqliteTerms
+from hearth.memory.stores.terms import QueryTerms, saturated, terms_of
 from hearth.memory.types import Candidate, Record, Scope, SearchResult, Vector
 
 _Array = npt.NDArray[np.float32]
@@ -33,7 +34,7 @@ class MemoryLongTerm:
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self._analyzer = Analyzer()
-        self._terms = TermStats()
+        self._terms = SqliteTerms()
         self._entries: dict[str, dict[str, _Entry]] = {}
 
     async def search(self, request: SearchRequest) -> SearchResult:
@@ -59,7 +60,7 @@ class MemoryLongTerm:
             self._entries.setdefault(scope.owner, {})[item.record.id] = _Entry(
                 record=item.record, text=_array(text), context=_array(context), weights=saturated(counts)
             )
-            self._terms.add(scope.owner, scope.person, item.record.id, counts)
+            self._terms.add([terms_of(item.record, counts)])
 
     async def flush(self) -> None:
         """See LongTerm. There is nothing to do."""
@@ -73,7 +74,7 @@ class MemoryLongTerm:
         """See LongTerm."""
         for one in ids:
             self._entries.get(owner, {}).pop(one, None)
-            self._terms.remove(owner, one)
+        self._terms.remove(owner, ids)
 
     async def clear(self, tenant: str, user: str) -> None:
         """See LongTerm."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import sqlite3
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Protocol
+
+from hearth.memory.types import Record
 
 K1 = 1.2
 B = 0.4
@@ -15,23 +15,11 @@ B = 0.4
 AVERAGE_LENGTH = 60.0
 """Terms a page, taken as a constant so that a stored weight never depends on other people's texts."""
 
-_MAX_QUERY_TERMS = 512
+MAX_QUERY_TERMS = 512
 """Terms of one query that are looked up at all; SQLite takes no more than 32,766 variables in a statement."""
 
 _MAX_WEIGHED = 64
 """The rarest of them, which alone are searched for: a pasted page costs no more than a sentence."""
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS record (
-    owner TEXT NOT NULL, id TEXT NOT NULL, person TEXT NOT NULL, terms BLOB NOT NULL,
-    PRIMARY KEY (owner, id)
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS record_person ON record (person);
-CREATE TABLE IF NOT EXISTS frequency (
-    owner TEXT NOT NULL, term INTEGER NOT NULL, records INTEGER NOT NULL, PRIMARY KEY (owner, term)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS owner (owner TEXT PRIMARY KEY, records INTEGER NOT NULL) WITHOUT ROWID;
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +30,69 @@ class QueryTerms:
     """The idf of each term that at least one record holds."""
     mass: float
     """The sum of idf over all terms, those that no record holds included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordTerms:
+    """The distinct terms of one record, and whose it is."""
+
+    owner: str
+    person: str
+    record: str
+    terms: frozenset[int]
+
+
+class TermStats(Protocol):
+    """Document frequencies by owner, kept beside an index whose engine would count other people's too.
+
+    Any thread may call. Each call is one transaction where the store is shared; what a process keeps for
+    itself may wait for `commit`. All but `close` raise StoreUnavailable where the store can't be reached.
+    """
+
+    def add(self, records: Sequence[RecordTerms]) -> bool:
+        """Count each record's terms in place of those it had, so that a replay converges; True if any had
+        others. Of two with one owner and id the later counts.
+        """
+        ...
+
+    def remove(self, owner: str, records: Sequence[str]) -> bool:
+        """Forget those records of the owner; False where all are unknown."""
+        ...
+
+    def clear(self, person: str) -> bool:
+        """Forget every record of the person, of all owners that are theirs; False where there was none."""
+        ...
+
+    def weigh(self, owners: Sequence[str], terms: Iterable[int]) -> QueryTerms:
+        """A query's terms by their idf among the owners' records together."""
+        ...
+
+    @property
+    def filled(self) -> str:
+        """Names the collection whose records are counted here, all of them; empty while that is not so."""
+        ...
+
+    def mark_filled(self, collection: str) -> None:
+        """From now on `filled` is that."""
+        ...
+
+    def commit(self) -> None:
+        """Make every change so far durable."""
+        ...
+
+    def purge(self) -> None:
+        """Leave nothing of what was removed in files of the store's own."""
+        ...
+
+    def close(self) -> None:
+        """Commit and close."""
+        ...
+
+
+def terms_of(record: Record, terms: Iterable[int]) -> RecordTerms:
+    """The record's terms, each once."""
+    scope = record.scope
+    return RecordTerms(owner=scope.owner, person=scope.person, record=record.id, terms=frozenset(terms))
 
 
 def saturated(counts: Mapping[int, int]) -> dict[int, float]:
@@ -56,113 +107,17 @@ def inverse_frequency(records: int, holding: int) -> float:
     return math.log(1 + (records - holding + 0.5) / (holding + 0.5))
 
 
-class TermStats:
-    """Document frequencies by owner in one SQLite file, or in memory without `path`. One thread at a time.
+def weighed(terms: Sequence[int], records: int, holding: Mapping[int, int]) -> QueryTerms:
+    """The rarest of the query's terms with their idf; `holding` counts the records of each held term."""
+    weights = {term: inverse_frequency(records, holding.get(term, 0)) for term in terms}
+    rarest = sorted(weights, key=weights.__getitem__, reverse=True)[:_MAX_WEIGHED]
+    return QueryTerms(
+        held={term: weights[term] for term in rarest if term in holding},
+        mass=sum(weights[term] for term in rarest),
+    )
 
-    Changes are durable after `commit`. Adding is idempotent by record, so a replay converges.
-    """
 
-    def __init__(self, path: Path | None = None) -> None:
-        self._db = sqlite3.connect(path or ":memory:", check_same_thread=False)
-        self._db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;")
-        self._db.executescript(_SCHEMA)
-
-    def add(self, owner: str, person: str, record: str, terms: Iterable[int]) -> bool:
-        """Count the record's distinct terms, in place of those that it had before; True if it had others."""
-        new = set(terms)
-        old = self._terms(owner, record)
-        if old is None:
-            self._total(owner, 1)
-        self._shift(owner, new - (old or set()), 1)
-        self._shift(owner, (old or set()) - new, -1)
-        self._db.execute(
-            "INSERT OR REPLACE INTO record VALUES (?, ?, ?, ?)",
-            (owner, record, person, array("I", sorted(new)).tobytes()),
-        )
-        return old is not None and old != new
-
-    def remove(self, owner: str, record: str) -> bool:
-        """Forget the record; False for an unknown one."""
-        old = self._terms(owner, record)
-        if old is None:
-            return False
-        self._db.execute("DELETE FROM record WHERE owner = ? AND id = ?", (owner, record))
-        self._shift(owner, old, -1)
-        self._total(owner, -1)
-        return True
-
-    def clear(self, person: str) -> bool:
-        """Forget every record of the person, of all owners that are theirs; False where there was none."""
-        owners = [
-            row[0]
-            for row in self._db.execute("SELECT DISTINCT owner FROM record WHERE person = ?", (person,))
-        ]
-        for owner in owners:
-            self._db.execute("DELETE FROM frequency WHERE owner = ?", (owner,))
-            self._db.execute("DELETE FROM owner WHERE owner = ?", (owner,))
-        self._db.execute("DELETE FROM record WHERE person = ?", (person,))
-        return bool(owners)
-
-    def frequencies(self, owners: Sequence[str], terms: Sequence[int]) -> tuple[int, dict[int, int]]:
-        """How many records the owners have together, and how many of them hold each of the terms."""
-        marks = ",".join("?" * len(owners))
-        (total,) = self._db.execute(
-            f"SELECT coalesce(sum(records), 0) FROM owner WHERE owner IN ({marks})",  # noqa: S608 (marks only)
-            tuple(owners),
-        ).fetchone()
-        rows = self._db.execute(
-            f"SELECT term, sum(records) FROM frequency WHERE owner IN ({marks})"  # noqa: S608 (marks only)
-            f" AND term IN ({','.join('?' * len(terms))}) GROUP BY term",
-            (*owners, *terms),
-        )
-        return total, dict(rows.fetchall())
-
-    def weigh(self, owners: Sequence[str], terms: Iterable[int]) -> QueryTerms:
-        """The query's terms by their idf among the owners' records."""
-        wanted = list(terms)[:_MAX_QUERY_TERMS]
-        total, holding = self.frequencies(owners, wanted)
-        weights = {term: inverse_frequency(total, holding.get(term, 0)) for term in wanted}
-        rarest = sorted(weights, key=weights.__getitem__, reverse=True)[:_MAX_WEIGHED]
-        return QueryTerms(
-            held={term: weights[term] for term in rarest if term in holding},
-            mass=sum(weights[term] for term in rarest),
-        )
-
-    def commit(self) -> None:
-        """Make every change so far durable."""
-        self._db.commit()
-
-    def truncate(self) -> None:
-        """Leave nothing of what was removed in SQLite's own log."""
-        self._db.commit()
-        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-    def close(self) -> None:
-        """Commit and close."""
-        self._db.commit()
-        self._db.close()
-
-    def _terms(self, owner: str, record: str) -> set[int] | None:
-        row = self._db.execute(
-            "SELECT terms FROM record WHERE owner = ? AND id = ?", (owner, record)
-        ).fetchone()
-        return None if row is None else set(array("I", row[0]))
-
-    def _total(self, owner: str, by: int) -> None:
-        self._db.execute(
-            "INSERT INTO owner VALUES (?, ?) ON CONFLICT DO UPDATE SET records = records + excluded.records",
-            (owner, by),
-        )
-
-    def _shift(self, owner: str, terms: set[int], by: int) -> None:
-        rows = [(owner, term, by) for term in terms]
-        self._db.executemany(
-            "INSERT INTO frequency VALUES (?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET records = records + excluded.records",
-            rows,
-        )
-        if by < 0:
-            self._db.executemany(
-                "DELETE FROM frequency WHERE owner = ? AND term = ? AND records <= 0",
-                [(owner, term) for term in terms],
-            )
+def neutral(terms: Iterable[int]) -> QueryTerms:
+    """Every term worth the same: what goes on where nobody can say how rare they are."""
+    held = dict.fromkeys(list(terms)[:_MAX_WEIGHED], 1.0)
+    return QueryTerms(held=held, mass=float(len(held)))

@@ -1,4 +1,4 @@
-"""Long-term memory in one child process with the embedder and Qdrant Edge: one message in, one out."""
+"""Long-term memory by way of one child process with the embedder and the index: one message in, one out."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -18,7 +19,8 @@ from hearth.memory.errors import BadInput, StoreUnavailable
 from hearth.memory.ports import Indexed, SearchRequest
 from hearth.memory.stores import vector_child_wire as wire
 from hearth.memory.stores.cleanup import AFTER_REMOVAL
-from hearth.memory.stores.edge_hits import decode_hits
+from hearth.memory.stores.hits import decode_hits
+from hearth.memory.stores.qdrant_server import QdrantServer
 from hearth.memory.stores.vector_child_link import PART, Link, open_link
 from hearth.memory.types import Record, SearchResult, Vector
 
@@ -28,6 +30,7 @@ EMBED_SHARE = 0.6
 """Of a search's deadline; afterwards it goes on by words alone."""
 CACHED_QUERIES = 2048
 """Query vectors kept: 25 MB at 512 dimensions."""
+LOOK_SECONDS = 15.0
 _SMOOTHING = 0.1
 _FIRST_GUESS = 5.0
 """Milliseconds a search takes the child, until some have been timed."""
@@ -85,17 +88,27 @@ class QueryVectors:
 class VectorChild:
     """The LongTerm port over a child process that is restarted when it ends.
 
-    `embedder` is a name or import path that `load_embedder` takes; the collection below `directory` is named
-    by it. `start` first, `close` last; both on the event loop that makes the calls. While the child is down
-    every call raises StoreUnavailable at once.
+    `embedder` is a name or import path that `load_embedder` takes; the collection, below `directory` or in
+    the server `qdrant`, is named by it. `start` first, `close` last; both on the event loop that makes the
+    calls. While the child is down every call raises StoreUnavailable at once.
     """
 
-    def __init__(self, directory: Path, embedder: str, *, clean_after: float = AFTER_REMOVAL) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        embedder: str,
+        *,
+        qdrant: QdrantServer | None = None,
+        clean_after: float = AFTER_REMOVAL,
+    ) -> None:
         """`clean_after`: seconds at most until the files are rewritten without what was removed."""
-        self._directory, self._embedder, self._clean_after = directory, embedder, clean_after
+        self._what = wire.Open(
+            directory=str(directory), embedder=embedder, clean_after=clean_after, qdrant=qdrant
+        )
         self._link: Link | None = None
         self._state: wire.State | None = None
-        self._keeper: asyncio.Task[None] | None = None
+        self._unfilled = ""
+        self._tasks: list[asyncio.Task[None]] = []
         self._vectors = QueryVectors(CACHED_QUERIES)
         self._searches = 0
         self._milliseconds = _FIRST_GUESS
@@ -104,17 +117,20 @@ class VectorChild:
     async def start(self) -> None:
         """Start the child and return when it is ready, after a second or so.
 
-        Raises StoreUnavailable if it can't: no such embedder, or another process has the collection.
+        Raises StoreUnavailable if it can't: no such embedder, or another process has the folder's
+        collection. A server that is down is no reason: the child tries again.
         """
         await self._connect()
-        self._keeper = asyncio.create_task(self._keep(), name="hearth-vector-child")
+        self._tasks = [asyncio.create_task(self._keep(), name="hearth-vector-child")]
+        if self._what.qdrant is not None:
+            self._tasks.append(asyncio.create_task(self._look(), name="hearth-vector-server"))
 
     async def close(self) -> None:
         """Let the child flush and end."""
-        if self._keeper is not None:
-            self._keeper.cancel()
-            await asyncio.gather(self._keeper, return_exceptions=True)
-            self._keeper = None
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         if self._link is not None:
             link, self._link = self._link, None
             await link.close()
@@ -122,7 +138,7 @@ class VectorChild:
     @property
     def needs_rebuild(self) -> bool:
         """True while the collection is new or was made anew, and not yet filled from the log."""
-        return self._state is not None and self._state.needs_rebuild
+        return bool(self._unfilled)
 
     @property
     def embedder(self) -> str:
@@ -139,9 +155,12 @@ class VectorChild:
         return self._state.dimension
 
     async def mark_rebuilt(self) -> None:
-        """The collection holds all that the log says it should."""
-        await self._call(wire.Rebuilt(id=self._id()))
-        self._state = await self._report()
+        """The collection holds all that the log says it should.
+
+        One that was lost and made anew since `needs_rebuild` turned true needs it still.
+        """
+        reply = await self._call(wire.Rebuilt(id=self._id(), collection=self._unfilled))
+        self._unfilled = reply.unfilled
 
     async def search(self, request: SearchRequest) -> SearchResult:
         """See LongTerm. What the deadline does not leave time for is named in `missing`.
@@ -223,7 +242,7 @@ class VectorChild:
         tenant = request.owners[0].partition("/")[0]
         text = clean(request.text)
         vector = wire.pack_vector(request.vector) if request.vector else self._vectors.get(tenant, text)
-        wait = self._searches * self._milliseconds / 1e3
+        wait = self._searches // (self._state.readers if self._state else 1) * self._milliseconds / 1e3
         if wait > request.deadline:
             self._counts["refused"] += 1
             return None
@@ -269,6 +288,7 @@ class VectorChild:
             raise
         finally:
             link.drop(ask.id)
+        self._note(reply.unfilled)
         if reply.fault == "input":
             raise BadInput("request", type(ask).__name__, reply.error)
         if reply.fault == "store":
@@ -280,8 +300,21 @@ class VectorChild:
         reply = await self._call(wire.Report(id=self._id()))
         return msgspec.json.decode(reply.body, type=wire.State)
 
+    def _note(self, unfilled: str) -> None:
+        """Keep which collection was found unfilled first, so that a filling that began then counts for it."""
+        if not (self._unfilled and unfilled):
+            self._unfilled = unfilled
+
     async def _connect(self) -> None:
-        self._link, self._state = await open_link(self._directory, self._embedder, self._clean_after)
+        self._link, self._state = await open_link(self._what)
+        self._note(self._state.unfilled)
+
+    async def _look(self) -> None:
+        """Hear now and then of a server's collection what no call of ours would tell."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            with suppress(StoreUnavailable):
+                await self._report()
 
     async def _keep(self) -> None:
         """Start the child again whenever it ends, with longer and longer pauses while it can't start."""

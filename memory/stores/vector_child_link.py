@@ -7,7 +7,6 @@ import logging
 import socket
 import subprocess
 import sys
-from pathlib import Path
 from typing import cast
 
 import msgspec
@@ -66,8 +65,10 @@ class Link(asyncio.Protocol):
         """Nobody waits for that reply any more."""
         self._waiting.pop(ask, None)
 
-    async def ready(self) -> wire.State:
-        """The child's state once it has loaded. Raises StoreUnavailable if it can't."""
+    async def ready(self, what: wire.Open) -> wire.State:
+        """Tell the child what to open; its state once it has. Raises StoreUnavailable if it can't."""
+        if self._transport is not None:
+            self._transport.write(wire.frame(what))
         reply = await self._ready
         if reply.fault:
             raise StoreUnavailable(PART, reply.error)
@@ -109,12 +110,12 @@ class Link(asyncio.Protocol):
             await asyncio.to_thread(self.process.wait)
 
 
-async def open_link(directory: Path, embedder: str, clean_after: float) -> tuple[Link, wire.State]:
-    """Start a child and wait until it is ready. Raises StoreUnavailable."""
+async def open_link(what: wire.Open) -> tuple[Link, wire.State]:
+    """Start a child that opens `what` and wait until it is ready. Raises StoreUnavailable."""
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     with theirs:
-        process = _spawn(theirs, directory, embedder, clean_after)
+        process = _spawn(theirs)
     try:
         loop = asyncio.get_running_loop()
         _, link = await loop.create_connection(lambda: Link(process), sock=ours)
@@ -124,7 +125,7 @@ async def open_link(directory: Path, embedder: str, clean_after: float) -> tuple
         process.wait()
         raise
     try:
-        return link, await asyncio.wait_for(link.ready(), START_SECONDS)
+        return link, await asyncio.wait_for(link.ready(what), START_SECONDS)
     except TimeoutError as error:
         process.kill()
         await link.close()
@@ -134,12 +135,9 @@ async def open_link(directory: Path, embedder: str, clean_after: float) -> tuple
         raise
 
 
-def _spawn(
-    theirs: socket.socket, directory: Path, embedder: str, clean_after: float
-) -> subprocess.Popen[bytes]:
+def _spawn(theirs: socket.socket) -> subprocess.Popen[bytes]:
     # From the event loop's own thread: Linux ends the child with the thread that started it.
-    given = [str(theirs.fileno()), str(directory), embedder, str(clean_after)]
-    command = [sys.executable, "-P", "-m", _MODULE, *given]
+    command = [sys.executable, "-P", "-m", _MODULE, str(theirs.fileno())]
     try:
         return subprocess.Popen(  # noqa: S603 (no shell, our own module)
             command, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL

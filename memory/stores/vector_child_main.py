@@ -1,4 +1,4 @@
-"""The vector child's process: `python -m …vector_child_main SOCKET DIRECTORY EMBEDDER SECONDS`."""
+"""The vector child's process: `python -m …vector_child_main SOCKET`, which then brings all else."""
 
 from __future__ import annotations
 
@@ -10,38 +10,55 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 from hearth.memory.embed.load import load_embedder
 from hearth.memory.errors import HearthError
+from hearth.memory.ports import Embedder
 from hearth.memory.stores import vector_child_wire as wire
 from hearth.memory.stores.cleanup import Cleanup
-from hearth.memory.stores.edge_index import EdgeIndex
 from hearth.memory.stores.vector_child_service import Service
+from hearth.memory.stores.vector_index import VectorIndex
 
 _PR_SET_PDEATHSIG = 1
 _STOP_SECONDS = 5.0
 _CHUNK = 1 << 18
 
 
-def serve(connection: socket.socket, directory: Path, embedder_spec: str, clean_after: float) -> int:
-    """Answer until the parent's end closes; returns the exit status."""
-    send = _Sender(connection)
+def serve(connection: socket.socket) -> int:
+    """Open what the first message says and answer until the parent's end closes; returns the exit status."""
+    send, messages = _Sender(connection), _messages(connection)
+    if (first := next(messages, None)) is None:
+        return 0
+    what = wire.decode_open(first)
     try:
-        embedder = load_embedder(embedder_spec)
-        index = EdgeIndex(directory, embedder=embedder.name, dimension=embedder.dimension)
+        embedder = load_embedder(what.embedder)
+        index = _index(what, embedder)
     except HearthError as error:
         send(wire.Reply(id=wire.READY, fault="store", error=str(error)))
         return 1
-    cleanup = Cleanup(waiting=index.collection.unclean, longest=clean_after)
+    cleanup = Cleanup(waiting=index.unclean, longest=what.clean_after)
     service = Service(embedder, index, send, cleanup)
     service.start()
     gc.collect()
     gc.freeze()
     send(wire.Reply(id=wire.READY, body=wire.encode_json(service.state())))
-    _listen(connection, service)
+    for raw in messages:
+        service.accept(wire.decode_ask(raw))
     service.stop(seconds=_STOP_SECONDS)
     return 0
+
+
+def _index(what: wire.Open, embedder: Embedder) -> VectorIndex:
+    # Each form imports a library of its own, which takes half a second and 50 MB.
+    if what.qdrant is None:
+        from hearth.memory.stores.edge_index import EdgeIndex
+
+        return EdgeIndex(Path(what.directory), embedder=embedder.name, dimension=embedder.dimension)
+    from hearth.memory.stores.qdrant_index import open_index
+
+    return open_index(what.qdrant, Path(what.directory), embedder=embedder.name, dimension=embedder.dimension)
 
 
 class _Sender:
@@ -61,12 +78,11 @@ class _Sender:
                 logging.getLogger(__name__).debug("nobody hears reply %s", reply.id)
 
 
-def _listen(connection: socket.socket, service: Service) -> None:
+def _messages(connection: socket.socket) -> Iterator[bytes]:
     buffer = bytearray()
     while chunk := _receive(connection):
         buffer += chunk
-        for raw in wire.frames(buffer):
-            service.accept(wire.decode_ask(raw))
+        yield from wire.frames(buffer)
 
 
 def _receive(connection: socket.socket) -> bytes:
@@ -89,9 +105,7 @@ def main() -> None:
     """Entry of the process."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s vector child: %(message)s")
     _bind_to_parent()
-    descriptor, directory, embedder, clean_after = sys.argv[1:]
-    connection = socket.socket(fileno=int(descriptor))
-    status = serve(connection, Path(directory), embedder, float(clean_after))
+    status = serve(socket.socket(fileno=int(sys.argv[1])))
     logging.shutdown()
     # Not sys.exit: a thread of the embedder that is late must not keep the process alive.
     os._exit(status)

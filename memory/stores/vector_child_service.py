@@ -9,17 +9,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TypeVar, assert_never
 
-from hearth.memory.embed.load import holds_gil
+import msgspec
+
 from hearth.memory.errors import BadInput, StoreUnavailable
 from hearth.memory.ports import Embedder, Indexed, SearchRequest
 from hearth.memory.stores import vector_child_wire as wire
 from hearth.memory.stores.cleanup import Cleanup
-from hearth.memory.stores.edge_collection import PART
-from hearth.memory.stores.edge_hits import encode_hits
-from hearth.memory.stores.edge_index import EdgeIndex
+from hearth.memory.stores.hits import encode_hits
+from hearth.memory.stores.terms import QueryTerms, neutral
+from hearth.memory.stores.vector_child_turns import QueryEmbedder, Turns
+from hearth.memory.stores.vector_index import PART, Embedded, VectorIndex
 from hearth.memory.types import Vector
 
 _log = logging.getLogger(__name__)
@@ -30,80 +32,21 @@ PANIC_EXIT = 70
 """Exit status after the engine panicked: its locks can't be trusted any more."""
 
 
-class Gate:
-    """One piece of work at a time; a waiting search goes before any waiting slice of indexing."""
-
-    def __init__(self) -> None:
-        self._free = threading.Condition()
-        self._busy = False
-        self._searches = 0
-
-    @contextmanager
-    def search(self) -> Iterator[None]:
-        """Hold the gate for a search."""
-        with self._free:
-            self._searches += 1
-            self._free.wait_for(lambda: not self._busy)
-            self._searches -= 1
-            self._busy = True
-        yield from self._held()
-
-    @contextmanager
-    def slice(self) -> Iterator[None]:
-        """Hold the gate for a slice of indexing."""
-        with self._free:
-            self._free.wait_for(lambda: not self._busy and not self._searches)
-            self._busy = True
-        yield from self._held()
-
-    def _held(self) -> Iterator[None]:
-        try:
-            yield
-        finally:
-            with self._free:
-                self._busy = False
-                self._free.notify_all()
-
-
-class QueryEmbedder:
-    """Embeds a query on a thread of its own, so that one that takes too long is left behind."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="hearth-embed")
-        self._overdue: Future[Vector] | None = None
-
-    def embed(self, text: str, *, by: float) -> Vector | None:
-        """The vector, or None if it can't be had by then (CLOCK_MONOTONIC).
-
-        An embedder's error is logged and gives None too: the search goes on by words.
-        """
-        if self._overdue is not None and not self._overdue.done():
-            return None
-        future = self._thread.submit(lambda: self._embedder.embed_queries([text])[0])
-        try:
-            return future.result(timeout=max(by - time.monotonic(), 0.0))
-        except TimeoutError:
-            self._overdue = future
-        except Exception:  # noqa: BLE001 (boundary: the embedder is foreign code, words alone still answer)
-            _log.exception("the query could not be embedded")
-        return None
-
-
 class Service:
     """Answers asks: reads in order, writes in order, reads first. Any thread may call `send`."""
 
     def __init__(
-        self, embedder: Embedder, index: EdgeIndex, send: Callable[[wire.Reply], None], cleanup: Cleanup
+        self, embedder: Embedder, index: VectorIndex, send: Callable[[wire.Reply], None], cleanup: Cleanup
     ) -> None:
         self._embedder, self._index, self._send, self._cleanup = embedder, index, send, cleanup
-        self._gate = Gate()
-        self._beside = not holds_gil(embedder)
-        self._query = QueryEmbedder(embedder)
+        self._turns = Turns(embedder, remote=index.readers > 1)
+        self._query = QueryEmbedder(embedder, self._turns.query)
+        self._weights = _Weights(index)
         self._reads: queue.SimpleQueue[wire.Read | None] = queue.SimpleQueue()
         self._writes: queue.SimpleQueue[wire.Write | None] = queue.SimpleQueue()
+        reader = (self._reads.get, self._read)
         self._threads = [
-            threading.Thread(target=self._serve, args=(self._reads.get, self._read), daemon=True),
+            *(threading.Thread(target=self._serve, args=reader, daemon=True) for _ in range(index.readers)),
             threading.Thread(target=self._serve, args=(self._next_write, self._write), daemon=True),
         ]
         self._stopping = False
@@ -121,30 +64,35 @@ class Service:
             self._reads.put(ask)
 
     def stop(self, *, seconds: float) -> None:
-        """Leave what is queued, finish what is begun (a record, not a batch), flush and close."""
+        """Leave what is queued, finish what is begun (a slice, not a batch), flush and close."""
         self._stopping = True
-        self._reads.put(None)
+        for _ in range(self._index.readers):
+            self._reads.put(None)
         self._writes.put(None)
+        until = time.monotonic() + seconds
         for thread in self._threads:
-            thread.join(seconds)
+            thread.join(max(until - time.monotonic(), 0.0))
         self._index.close()
 
     def state(self) -> wire.State:
         """What `Report` answers."""
-        collection = self._index.collection
+        index = self._index
         return wire.State(
             pid=os.getpid(),
             embedder=self._embedder.name,
             dimension=self._embedder.dimension,
-            points=self._index.points(),
-            needs_rebuild=collection.needs_rebuild,
-            set_aside=collection.set_aside,
-            unclean=collection.unclean,
+            readers=index.readers,
+            points=index.points(),
+            unfilled=index.unfilled,
+            set_aside=index.set_aside,
+            unclean=index.unclean,
+            problem=index.problem,
         )
 
     def _serve(self, following: Callable[[], A | None], answer: Callable[[A], wire.Reply]) -> None:
         while (ask := following()) is not None and not self._stopping:
-            self._send(self._guarded(ask, answer))
+            reply = self._guarded(ask, answer)
+            self._send(msgspec.structs.replace(reply, unfilled=self._index.unfilled))
 
     def _next_write(self) -> wire.Write | None:
         """The next ask; while there is none, files are cleaned once that is due."""
@@ -155,7 +103,7 @@ class Service:
                 self._clean()
 
     def _clean(self) -> None:
-        """Write the collection anew: about 1 ms a record, between searches, before further writes."""
+        """Write the files anew: about 1 ms a record, between searches, before further writes."""
         try:
             self._index.compact(self._piece)
         except StoreUnavailable as error:
@@ -170,7 +118,7 @@ class Service:
     def _piece(self) -> Iterator[None]:
         if self._stopping:
             raise StoreUnavailable(PART, "it is closing")
-        with self._gate.slice():
+        with self._turns.write():
             yield
 
     def _guarded(self, ask: A, answer: Callable[[A], wire.Reply]) -> wire.Reply:
@@ -191,16 +139,17 @@ class Service:
             case wire.Search():
                 return self._search(ask)
             case wire.Embed():
-                vectors = self._embedder.embed_queries(ask.texts)
+                with self._turns.query():
+                    vectors = self._embedder.embed_queries(ask.texts)
                 return wire.Reply(id=ask.id, body=wire.encode_json(vectors))
             case wire.Get():
-                with self._gate.search():
+                with self._turns.read():
                     return wire.Reply(id=ask.id, body=wire.encode_json(self._index.get(ask.owner, ask.ids)))
             case wire.Count():
-                with self._gate.search():
+                with self._turns.read():
                     return wire.Reply(id=ask.id, body=wire.encode_json(self._index.count(ask.owner)))
             case wire.Report():
-                with self._gate.search():
+                with self._turns.read():
                     return wire.Reply(id=ask.id, body=wire.encode_json(self.state()))
             case _:
                 assert_never(ask)
@@ -213,16 +162,18 @@ class Service:
             owners=ask.owners, text=ask.text, lexical=ask.lexical, limit=ask.limit, where=ask.where
         )
         began = time.perf_counter()
-        # An embedder that releases the GIL works while a slice of indexing goes on.
-        with nullcontext() if self._beside else self._gate.search():
+        with self._turns.whole():
+            weights = self._weights.begin(request, by=ask.embed_by)
             vector = self._vector(ask, given)
-            with self._gate.search() if self._beside else nullcontext():
-                hits = self._index.search(request, vector)
+            with self._turns.find():
+                words = weights()
+                sure = words or neutral(self._index.terms_of(request))
+                hits = self._index.search(request, vector, sure, by=ask.deadline)
         return wire.Reply(
             id=ask.id,
             body=encode_hits(hits),
             vector=b"" if vector is None or given else wire.pack_vector(vector),
-            missing=() if vector else ("dense",),
+            missing=_missing(vector, words),
             milliseconds=(time.perf_counter() - began) * 1e3,
         )
 
@@ -237,40 +188,78 @@ class Service:
                 self._upsert(ask.records)
                 self._note_removal()
             case wire.Delete():
-                with self._gate.slice():
+                with self._turns.write():
                     self._index.delete(ask.owner, ask.ids)
                 self._note_removal()
             case wire.Clear():
-                with self._gate.slice():
+                with self._turns.write():
                     self._index.clear(ask.tenant, ask.user)
-                if self._index.collection.unclean:
+                if self._index.unclean:
                     self._cleanup.erased()
             case wire.Flush():
-                with self._gate.slice():
+                with self._turns.write():
                     self._index.commit()
                 self._index.sync()
             case wire.Rebuilt():
-                self._index.collection.mark_rebuilt()
+                self._index.mark_rebuilt(ask.collection)
             case _:
                 assert_never(ask)
         return wire.Reply(id=ask.id)
 
     def _note_removal(self) -> None:
-        if not self._cleanup.waiting and self._index.collection.unclean:
+        if not self._cleanup.waiting and self._index.unclean:
             self._cleanup.removed()
 
     def _upsert(self, records: Sequence[Indexed]) -> None:
-        for item in records:
-            if self._stopping:
-                raise StoreUnavailable(PART, "it is closing")
-            text = self._document(item.text)
-            context = text if item.context == item.text else self._document(item.context)
-            with self._gate.slice():
-                self._index.put(item, text=text, context=context)
+        size = self._index.together
+        for start in range(0, len(records), size):
+            points = [self._embedded(item) for item in records[start : start + size]]
+            with self._turns.write():
+                self._index.put(points)
+
+    def _embedded(self, item: Indexed) -> Embedded:
+        if self._stopping:
+            raise StoreUnavailable(PART, "it is closing")
+        text = self._document(item.text)
+        context = text if item.context == item.text else self._document(item.context)
+        return Embedded(item=item, text=text, context=context)
 
     def _document(self, text: str) -> Vector:
-        with nullcontext() if self._beside else self._gate.slice():
+        with self._turns.document():
             return self._embedder.embed_documents([text])[0]
+
+
+class _Weights:
+    """What a search's words are worth: looked up on the spot, or beside the embedding where others share the
+    statistics, since they may then be far away.
+    """
+
+    def __init__(self, index: VectorIndex) -> None:
+        self._index = index
+        self._threads = ThreadPoolExecutor(index.readers, "hearth-terms") if index.readers > 1 else None
+
+    def begin(self, request: SearchRequest, *, by: float) -> Callable[[], QueryTerms | None]:
+        """Begin; the result waits until `by` (CLOCK_MONOTONIC) and gives None where nobody can tell."""
+        if self._threads is None:
+            return lambda: self._index.weigh(request.owners, self._index.terms_of(request))
+        terms = self._index.terms_of(request)
+        future = self._threads.submit(self._index.weigh, request.owners, terms)
+        return lambda: _in_time(future, by)
+
+
+def _in_time(future: Future[QueryTerms], by: float) -> QueryTerms | None:
+    try:
+        return future.result(max(by - time.monotonic(), 0.0))
+    except TimeoutError:
+        future.cancel()
+    except StoreUnavailable as error:
+        _log.warning("words count alike, however rare: %s", error)
+    return None
+
+
+def _missing(vector: Vector | None, words: QueryTerms | None) -> tuple[str, ...]:
+    said = {"dense": vector is None, "lexical weights": words is None}
+    return tuple(name for name, missing in said.items() if missing)
 
 
 def _end_if_panicked(error: StoreUnavailable) -> None:

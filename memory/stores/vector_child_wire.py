@@ -10,12 +10,26 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from hearth.memory.ports import Indexed, MemoryFilter
+from hearth.memory.stores.qdrant_server import QdrantServer
 from hearth.memory.types import Vector
 
 _LENGTH = struct.Struct(">I")
 
 READY = 0
 """The id of the one reply that nobody asked for: the child is ready, or says why it can't be."""
+
+
+class Open(msgspec.Struct, frozen=True, kw_only=True):
+    """The first message to the child: what it is to open. Not in its arguments, which everybody can read."""
+
+    directory: str
+    """Folder of the collection or, with a server, of what stands beside it."""
+    embedder: str
+    """What `load_embedder` takes."""
+    clean_after: float
+    """Seconds at most until files are rewritten without what was removed."""
+    qdrant: QdrantServer | None = None
+    """The server that has the collection; None: it is embedded."""
 
 
 class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="ask", omit_defaults=True):
@@ -91,6 +105,9 @@ class Flush(_Message, frozen=True, kw_only=True, tag="flush"):
 class Rebuilt(_Message, frozen=True, kw_only=True, tag="rebuilt"):
     """The collection holds what the log says."""
 
+    collection: str
+    """As `unfilled` named it."""
+
 
 Read: TypeAlias = Search | Embed | Get | Count | Report
 Write: TypeAlias = Upsert | Delete | Clear | Flush | Rebuilt
@@ -105,12 +122,22 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     embedder: str
     dimension: int
+    readers: int
+    """Searches that it answers at once."""
     points: int
-    needs_rebuild: bool
+    unfilled: str
+    """Names the collection while it is not filled from the log; empty afterwards."""
     set_aside: str
     """Folder of a shard that did not open, or empty."""
     unclean: bool
     """True while files hold bytes of what was removed, until they are written anew."""
+    problem: str
+    """Why the server can't be reached; empty if it can, and where there is none."""
+
+    @property
+    def needs_rebuild(self) -> bool:
+        """True while the collection is not filled from the log."""
+        return bool(self.unfilled)
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -126,10 +153,13 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a search took the child, embedding included, waiting not."""
     fault: Fault = ""
     error: str = ""
+    unfilled: str = ""
+    """See State."""
 
 
 encode = msgspec.msgpack.Encoder().encode
 encode_json = msgspec.json.Encoder().encode
+decode_open = msgspec.msgpack.Decoder(Open).decode
 decode_ask = msgspec.msgpack.Decoder(Ask).decode
 decode_reply = msgspec.msgpack.Decoder(Reply).decode
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.memory.stores.analyzer import Analyzer, term_id
-from hearth.memory.stores.terms import TermStats, inverse_frequency, saturated
+from hearth.memory.stores.terms import saturated
 
 ANALYZER = Analyzer()
 
@@ -65,58 +65,3 @@ def test_repetition_saturates_and_length_discounts():
     once, often = saturated({1: 1, 2: 9})[1], saturated({1: 5, 2: 5})[1]
     assert once < often < 5 * once
     assert saturated({1: 1, 2: 500})[1] < once
-
-
-@pytest.fixture(name="stats")
-def _stats():
-    stats = TermStats()
-    yield stats
-    stats.close()
-
-
-def test_adding_twice_counts_once(stats: TermStats):
-    """A record added again replaces what it had before, so a replay converges."""
-    stats.add("t/u", "t/u", "r1", [1, 2])
-    stats.add("t/u", "t/u", "r1", [2, 3])
-    stats.add("t/u", "t/u", "r1", [2, 3])
-    assert stats.frequencies(["t/u"], [1, 2, 3]) == (1, {2: 1, 3: 1})
-
-
-def test_case_06_owners_are_apart(stats: TermStats):
-    """case_06: frequencies, removal and clearing touch the very owner only."""
-    for owner in ("t/a", "t/a%2A", "t/a-b", "t/a%3Ab"):
-        stats.add(owner, owner, "r", [7])
-    stats.clear("t/a")
-    assert stats.frequencies(["t/a"], [7]) == (0, {})
-    stats.remove("t/a-b", "r")
-    stats.remove("t/a-b", "r")
-    assert stats.frequencies(["t/a-b"], [7]) == (0, {})
-    assert stats.frequencies(["t/a%2A", "t/a%3Ab"], [7]) == (2, {7: 2})
-
-
-def test_clearing_a_person_reaches_their_isolated_agents(stats: TermStats):
-    """Every owner that is one person's goes with the person."""
-    stats.add("t/a", "t/a", "r1", [1])
-    stats.add("t/a/coder", "t/a", "r2", [1])
-    stats.clear("t/a")
-    assert stats.frequencies(["t/a", "t/a/coder"], [1]) == (0, {})
-
-
-def test_absent_terms_count_in_the_mass_but_are_not_searched(stats: TermStats):
-    """The query's idf mass holds words that no record has; the search leaves them out."""
-    stats.add("t/u", "t/u", "r1", [1, 2])
-    stats.add("t/u", "t/u", "r2", [1])
-    weighed = stats.weigh(["t/u"], [1, 2, 9])
-    assert set(weighed.held) == {1, 2}
-    assert weighed.held[1] < weighed.held[2]
-    assert weighed.mass == pytest.approx(sum(inverse_frequency(2, held) for held in (2, 1, 0)))
-
-
-def test_statistics_survive_reopening(tmp_path):
-    """What was committed is there again after closing."""
-    stats = TermStats(tmp_path / "terms.sqlite")
-    stats.add("t/u", "t/u", "r1", [5])
-    stats.close()
-    again = TermStats(tmp_path / "terms.sqlite")
-    assert again.frequencies(["t/u"], [5]) == (1, {5: 1})
-    again.close()

@@ -1,0 +1,148 @@
+"""Term statistics in one SQLite file, for one process."""
+
+from __future__ import annotations
+
+import sqlite3
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from threading import RLock
+
+from hearth.memory.stores.terms import MAX_QUERY_TERMS, QueryTerms, RecordTerms, weighed
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS record (
+    owner TEXT NOT NULL, id TEXT NOT NULL, person TEXT NOT NULL, terms BLOB NOT NULL,
+    PRIMARY KEY (owner, id)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS record_person ON record (person);
+CREATE TABLE IF NOT EXISTS frequency (
+    owner TEXT NOT NULL, term INTEGER NOT NULL, records INTEGER NOT NULL, PRIMARY KEY (owner, term)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS owner (owner TEXT PRIMARY KEY, records INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS filled (collection TEXT PRIMARY KEY) WITHOUT ROWID;
+"""
+_ALL = -1
+"""Stands for a term in the row that counts all records."""
+
+_Shifts = Counter[tuple[str, int]]
+
+
+class SqliteTerms:
+    """The TermStats port in one file, or in memory without `path`. Changes are durable after `commit`."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._turn = RLock()
+        self._db = sqlite3.connect(path or ":memory:", check_same_thread=False)
+        self._db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;")
+        self._db.executescript(_SCHEMA)
+
+    def add(self, records: Sequence[RecordTerms]) -> bool:
+        """See TermStats."""
+        shifts, totals, changed = _Shifts(), Counter[str](), False
+        latest = {(one.owner, one.record): one for one in records}
+        with self._turn:
+            for one in latest.values():
+                old = self._terms(one.owner, one.record)
+                totals[one.owner] += old is None
+                changed |= old is not None and old != one.terms
+                shifts.update((one.owner, term) for term in one.terms - (old or frozenset()))
+                shifts.subtract((one.owner, term) for term in (old or frozenset()) - one.terms)
+            self._db.executemany(
+                "INSERT OR REPLACE INTO record VALUES (?, ?, ?, ?)",
+                [(one.owner, one.record, one.person, _packed(one.terms)) for one in latest.values()],
+            )
+            self._apply(shifts, totals)
+        return changed
+
+    def remove(self, owner: str, records: Sequence[str]) -> bool:
+        """See TermStats."""
+        shifts, gone = _Shifts(), []
+        with self._turn:
+            for record in dict.fromkeys(records):
+                if (old := self._terms(owner, record)) is not None:
+                    gone.append((owner, record))
+                    shifts.subtract((owner, term) for term in old)
+            self._db.executemany("DELETE FROM record WHERE owner = ? AND id = ?", gone)
+            self._apply(shifts, {owner: -len(gone)} if gone else {})
+        return bool(gone)
+
+    def clear(self, person: str) -> bool:
+        """See TermStats."""
+        with self._turn:
+            found = self._db.execute("SELECT DISTINCT owner FROM record WHERE person = ?", (person,))
+            owners = found.fetchall()
+            self._db.executemany("DELETE FROM frequency WHERE owner = ?", owners)
+            self._db.executemany("DELETE FROM owner WHERE owner = ?", owners)
+            self._db.execute("DELETE FROM record WHERE person = ?", (person,))
+        return bool(owners)
+
+    def weigh(self, owners: Sequence[str], terms: Iterable[int]) -> QueryTerms:
+        """See TermStats."""
+        wanted = list(terms)[:MAX_QUERY_TERMS]
+        marks = ",".join("?" * len(owners))
+        with self._turn:
+            rows = self._db.execute(
+                f"SELECT {_ALL}, coalesce(sum(records), 0) FROM owner WHERE owner IN ({marks})"  # noqa: S608 (marks only)
+                f" UNION ALL SELECT term, sum(records) FROM frequency WHERE owner IN ({marks})"
+                f" AND term IN ({','.join('?' * len(wanted))}) GROUP BY term",
+                (*owners, *owners, *wanted),
+            )
+            holding = dict(rows.fetchall())
+        return weighed(wanted, holding.pop(_ALL), holding)
+
+    @property
+    def filled(self) -> str:
+        """See TermStats."""
+        with self._turn:
+            found = self._db.execute("SELECT collection FROM filled").fetchone()
+        return str(found[0]) if found else ""
+
+    def mark_filled(self, collection: str) -> None:
+        """See TermStats."""
+        with self._turn:
+            self._db.execute("DELETE FROM filled")
+            self._db.execute("INSERT INTO filled VALUES (?)", (collection,))
+
+    def commit(self) -> None:
+        """See TermStats."""
+        with self._turn:
+            self._db.commit()
+
+    def purge(self) -> None:
+        """See TermStats: empties SQLite's own log."""
+        with self._turn:
+            self._db.commit()
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        """See TermStats."""
+        with self._turn:
+            self._db.commit()
+            self._db.close()
+
+    def _terms(self, owner: str, record: str) -> frozenset[int] | None:
+        row = self._db.execute(
+            "SELECT terms FROM record WHERE owner = ? AND id = ?", (owner, record)
+        ).fetchone()
+        return None if row is None else frozenset(array("I", row[0]))
+
+    def _apply(self, shifts: Mapping[tuple[str, int], int], totals: Mapping[str, int]) -> None:
+        self._db.executemany(
+            "INSERT INTO owner VALUES (?, ?) ON CONFLICT DO UPDATE SET records = records + excluded.records",
+            [(owner, by) for owner, by in totals.items() if by],
+        )
+        self._db.executemany(
+            "INSERT INTO frequency VALUES (?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET records = records + excluded.records",
+            [(*key, by) for key, by in shifts.items() if by],
+        )
+        self._db.executemany(
+            "DELETE FROM frequency WHERE owner = ? AND term = ? AND records <= 0",
+            [key for key, by in shifts.items() if by < 0],
+        )
+
+
+def _packed(terms: Iterable[int]) -> bytes:
+    return array("I", sorted(terms)).tobytes()

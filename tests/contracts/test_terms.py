@@ -1,0 +1,104 @@
+"""What every form of the term statistics keeps to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hearth.memory.stores.sqlite_terms import SqliteTerms
+from hearth.memory.stores.terms import RecordTerms, TermStats, neutral, weighed
+
+Opener = Callable[[], TermStats]
+"""Opens the same statistics again."""
+
+
+@pytest.fixture(name="opened", params=["sqlite"])
+def _opened(tmp_path: Path) -> Opener:
+    return lambda: SqliteTerms(tmp_path / "terms.sqlite")
+
+
+@pytest.fixture(name="stats")
+def _stats(opened: Opener) -> Iterator[TermStats]:
+    stats = opened()
+    yield stats
+    stats.close()
+
+
+def record(name: str, *terms: int, owner: str = "t/u", person: str = "") -> RecordTerms:
+    return RecordTerms(owner=owner, person=person or owner, record=name, terms=frozenset(terms))
+
+
+def test_adding_twice_counts_once(stats: TermStats):
+    """A record added again replaces what it had before, so a replay converges, and says if that differed."""
+    assert not stats.add([record("r1", 1, 2)])
+    assert stats.add([record("r1", 2, 3)])
+    assert not stats.add([record("r1", 2, 3)])
+    assert stats.weigh(["t/u"], [1, 2, 3]) == weighed([1, 2, 3], 1, {2: 1, 3: 1})
+
+
+def test_a_batch_counts_each_record_once(stats: TermStats):
+    """Records of one batch count as if they had come one by one, an id given twice by its later form."""
+    stats.add([record("r1", 1, 2), record("r2", 1), record("r1", 3), record("r3", 1, owner="t/v")])
+    assert stats.weigh(["t/u"], [1, 2, 3]) == weighed([1, 2, 3], 2, {1: 1, 3: 1})
+    assert stats.weigh(["t/u", "t/v"], [1, 2, 3]) == weighed([1, 2, 3], 3, {1: 2, 3: 1})
+
+
+def test_case_06_owners_are_apart(stats: TermStats):
+    """case_06: frequencies, removal and clearing touch the very owner only."""
+    stats.add([record("r", 7, owner=owner) for owner in ("t/a", "t/a%2A", "t/a-b", "t/a%3Ab")])
+    assert stats.clear("t/a")
+    assert stats.weigh(["t/a"], [7]) == weighed([7], 0, {})
+    assert stats.remove("t/a-b", ["r", "r", "other"])
+    assert not stats.remove("t/a-b", ["r"])
+    assert stats.weigh(["t/a-b"], [7]) == weighed([7], 0, {})
+    assert stats.weigh(["t/a%2A", "t/a%3Ab"], [7]) == weighed([7], 2, {7: 2})
+
+
+def test_clearing_a_person_reaches_their_isolated_agents(stats: TermStats):
+    """Every owner that is one person's goes with the person."""
+    stats.add([record("r1", 1, owner="t/a"), record("r2", 1, owner="t/a/coder", person="t/a")])
+    assert stats.clear("t/a")
+    assert not stats.clear("t/a")
+    assert stats.weigh(["t/a", "t/a/coder"], [1]) == weighed([1], 0, {})
+
+
+def test_absent_terms_count_in_the_mass_but_are_not_searched(stats: TermStats):
+    """The query's idf mass holds words that no record has; the search leaves them out."""
+    stats.add([record("r1", 1, 2), record("r2", 1)])
+    words = stats.weigh(["t/u"], [1, 2, 9])
+    assert set(words.held) == {1, 2}
+    assert words.held[1] < words.held[2]
+    assert words.mass == pytest.approx(sum(words.held.values()) + weighed([9], 2, {}).mass)
+
+
+def test_statistics_survive_reopening(opened: Opener):
+    """What was committed is there again after closing, and which collection they belong to."""
+    stats = opened()
+    assert stats.filled == ""
+    stats.add([record("r1", 5)])
+    stats.mark_filled("first")
+    stats.mark_filled("second")
+    stats.close()
+    again = opened()
+    assert again.filled == "second"
+    assert again.weigh(["t/u"], [5]) == weighed([5], 1, {5: 1})
+    again.close()
+
+
+def test_what_was_removed_leaves_the_files(opened: Opener, tmp_path: Path):
+    """After `purge` no file of the store names a record that was removed."""
+    stats = opened()
+    stats.add([record("zebra", 5), record("kept", 6)])
+    stats.commit()
+    stats.remove("t/u", ["zebra"])
+    stats.purge()
+    assert not [path for path in tmp_path.iterdir() if b"zebra" in path.read_bytes()]
+    stats.close()
+
+
+def test_without_statistics_every_word_counts_alike():
+    """The neutral weights hold every term, each with the same share."""
+    assert neutral([3, 5]).held == {3: 1.0, 5: 1.0}
+    assert neutral([3, 5]).mass == 2.0
