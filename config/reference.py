@@ -15,12 +15,20 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
 from hearth.config.load import section_model
-from hearth.config.settings import CaptureSettings, HearthSettings, KeySettings, ModelSettings, RecallSettings
+from hearth.config.settings import (
+    CaptureSettings,
+    HearthSettings,
+    KeySettings,
+    ModelSettings,
+    QdrantSettings,
+    RecallSettings,
+)
 
 SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("hearth", HearthSettings),
     ("hearth.recall", RecallSettings),
     ("hearth.capture", CaptureSettings),
+    ("hearth.qdrant", QdrantSettings),
     ("hearth.models.PATTERN", ModelSettings),
     ("hearth.keys[]", KeySettings),
 )

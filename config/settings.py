@@ -29,6 +29,8 @@ HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 NAMESPACE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 EMBEDDER = re.compile(r"fast|quality|[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 REDIS_URL = re.compile(r"(?:rediss?(?:\+(?:cluster|sentinel))?|unix)://.")
+QDRANT_URL = re.compile(r"https?://[^/@?#\s]+(?:/[^@?#\s]*)?")
+QDRANT_PREFIX = re.compile(r"[A-Za-z0-9_.-]*")
 MAX_ID = 128
 """Characters; longer ids are never a user, agent or session."""
 
@@ -79,7 +81,23 @@ def _redis_url(value: SecretStr) -> SecretStr:
     return value
 
 
+def _qdrant_url(value: str) -> str:
+    if not QDRANT_URL.fullmatch(value):
+        raise ValueError(
+            "expected http:// or https://, host, port and perhaps a path; qdrant_api_key has the key"
+        )
+    return value
+
+
+def _qdrant_prefix(value: str) -> str:
+    if not QDRANT_PREFIX.fullmatch(value):
+        raise ValueError("expected letters, digits, _, . and -")
+    return value
+
+
 RedisUrl: TypeAlias = Annotated[SecretStr, Strict(False), AfterValidator(_redis_url)]
+QdrantUrl: TypeAlias = Annotated[str, AfterValidator(_qdrant_url)]
+QdrantPrefix: TypeAlias = Annotated[str, AfterValidator(_qdrant_prefix)]
 MemoryMode: TypeAlias = Annotated[ModeName, BeforeValidator(_yaml_word)]
 HeaderName: TypeAlias = Annotated[str, AfterValidator(_header_name)]
 TimeZone: TypeAlias = Annotated[str, AfterValidator(known_timezone)]
@@ -143,6 +161,46 @@ class CaptureSettings(Section):
     spool_dir: Annotated[Path, Strict(False)] | None = Field(
         default=None,
         description="Where captures wait while the log can't take them; empty means `spool` in data_dir.",
+    )
+
+
+class QdrantSettings(Section):
+    """The collection in the server that `qdrant_url` names, as it is made; one that exists stays as it is."""
+
+    prefix: QdrantPrefix = Field(
+        default="hearth-",
+        description="Begins the collection's name, which goes on with embedder, dimension and format.",
+    )
+    connections: Annotated[int, Field(ge=2, le=64)] = Field(
+        default=8, description="Searches that one process has under way at once; each takes a connection."
+    )
+    shards: Positive | None = Field(
+        default=None, description="Shards of the collection; empty leaves it to the server."
+    )
+    replicas: Positive | None = Field(
+        default=None, description="Copies of each shard; empty leaves it to the server."
+    )
+    write_consistency: Positive | None = Field(
+        default=None,
+        description="Copies that have to confirm a write; empty leaves it to the server.",
+    )
+    on_disk: bool = Field(
+        default=False, description="Whether vectors are read from disk, in place of memory."
+    )
+    quantization: Literal["none", "scalar", "binary"] = Field(
+        default="none",
+        description="What candidates are looked for by: the vectors, or a short form of them in memory, a "
+        "quarter (`scalar`) or a 32nd (`binary`) of their size, with the vectors on disk.",
+    )
+    oversampling: float = Field(
+        default=2.0,
+        ge=1,
+        le=16,
+        description="So many times the candidates are found by the short form, and the best of them kept.",
+    )
+    rescore: bool = Field(
+        default=True,
+        description="Whether the best of them are told by the vectors. Scores are exact in either case.",
     )
 
 
@@ -256,6 +314,14 @@ class HearthSettings(Section):
         description="Redis or Valkey for short-term memory: `redis://`, `rediss://` (TLS), `unix://`, "
         "`redis+cluster://`, `redis+sentinel://host,host/service`; empty keeps it in `data_dir`.",
     )
+    qdrant_url: QdrantUrl | None = Field(
+        default=None,
+        description="Qdrant server for long-term memory, `https://host:6333`; empty keeps it in `data_dir`.",
+    )
+    qdrant_api_key: SecretStr | None = Field(
+        default=None, description="Key of that server; better os.environ/NAME."
+    )
+    qdrant: QdrantSettings = Field(default=QdrantSettings(), description="The collection in that server.")
     durability: Literal["power", "process"] = Field(
         default="power",
         description="What a captured exchange survives: a power cut, or only a killed process (faster).",

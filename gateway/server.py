@@ -29,6 +29,7 @@ from hearth.memory.engine import Engine
 from hearth.memory.errors import HearthError
 from hearth.memory.events.spool import Spool
 from hearth.memory.recall.policy import RecallPolicy
+from hearth.memory.stores.qdrant_server import QdrantServer
 
 logger = logging.getLogger(__name__)
 
@@ -53,8 +54,17 @@ async def running(settings: Settings) -> AsyncIterator[Gateway]:
         ack_seconds=hearth.capture.ack_ms / 1000,
         token_tables=bundled_token_tables(),
         redis_url=hearth.redis_url.get_secret_value() if hearth.redis_url else "",
+        qdrant=qdrant_server(hearth),
     ) as engine:
         yield gateway_over(engine, settings)
+
+
+def qdrant_server(hearth: HearthSettings) -> QdrantServer | None:
+    """The server that holds long-term memory; None where it is embedded."""
+    if hearth.qdrant_url is None:
+        return None
+    key = hearth.qdrant_api_key.get_secret_value() if hearth.qdrant_api_key else ""
+    return QdrantServer(url=hearth.qdrant_url, api_key=key, **hearth.qdrant.model_dump())
 
 
 def gateway_over(engine: Engine, settings: Settings) -> Gateway:

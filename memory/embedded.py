@@ -18,6 +18,7 @@ from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.ports import Clock, ShortTerm
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.tokens import LocalTokenCounter
+from hearth.memory.stores.qdrant_server import QdrantServer
 from hearth.memory.stores.redis_client import redis_client
 from hearth.memory.stores.redis_short_term import RedisShortTerm
 from hearth.memory.stores.sqlite_short_term import SqliteShortTerm
@@ -39,6 +40,7 @@ async def open_memory(
     token_tables: Path | None = None,
     clock: Clock | None = None,
     redis_url: str = "",
+    qdrant: QdrantServer | None = None,
 ) -> AsyncIterator[Engine]:
     """Open the memory that lives in `directory`, made if it is absent, and close it at the end.
 
@@ -47,6 +49,7 @@ async def open_memory(
     with tiktoken's tables, without which tokens are estimated. `ack_seconds`: how long a capture waits for
     the log before it goes to `spool`, a folder inside `directory` unless another is given. `redis_url`: a
     Redis or Valkey that holds short-term memory instead of a file (`redis_client` says what it may be).
+    `qdrant`: a server that holds long-term memory instead of a folder.
 
     Raises LogUnavailable where the folder can't be used, StoreUnavailable where there is no such embedder
     or another process has the memory open.
@@ -58,7 +61,7 @@ async def open_memory(
         await log.start()
         stack.push_async_callback(log.close)
         short_term = await stack.enter_async_context(_short_term(home, redis_url))
-        long_term = VectorChild(home / "long_term", embedder)
+        long_term = VectorChild(home / "long_term", embedder, qdrant=qdrant)
         await long_term.start()
         stack.push_async_callback(long_term.close)
         worker = Worker(log=log, consumers=log, short_term=short_term, long_term=long_term, clock=clock)

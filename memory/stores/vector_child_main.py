@@ -104,6 +104,7 @@ def _bind_to_parent() -> None:
 def main() -> None:
     """Entry of the process."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s vector child: %(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)
     _bind_to_parent()
     status = serve(socket.socket(fileno=int(sys.argv[1])))
     logging.shutdown()

@@ -134,7 +134,7 @@ def test_every_mistake_is_listed_with_key_path_line_value_and_remedy() -> None:
     assert len(found) == 6
 
 
-@pytest.mark.parametrize("key", ["qdrant_url", "postgres_url", "worker"])
+@pytest.mark.parametrize("key", ["postgres_url", "worker"])
 def test_settings_that_do_nothing_are_refused(key: str) -> None:
     """What this version does not have is an unknown key, never silently accepted."""
     (problem,) = problems(f"hearth:\n  {key}: x\n")
@@ -150,6 +150,17 @@ def test_an_address_that_is_no_redis_is_refused(url: str) -> None:
     assert "hearth.redis_url (conf.yaml:2)" in problem
     assert "redis+cluster://" in problem
     assert "hunter2" not in "".join(problems("hearth:\n  redis_url: http://:hunter2@cache.example\n"))
+
+
+@pytest.mark.parametrize(
+    "url", ["qdrant:6333", "grpc://qdrant", "http://", "http://a:hunter2@qdrant", "http://a?x"]
+)
+def test_an_address_that_is_no_qdrant_is_refused(url: str) -> None:
+    """What can't be an address of Qdrant stops the start, and what may be a password in it is not shown."""
+    (problem,) = problems(f"hearth:\n  qdrant_url: {url}\n")
+    assert "hearth.qdrant_url (conf.yaml:2)" in problem
+    assert "https://" in problem
+    assert "hunter2" not in problem
 
 
 def test_misspelt_section_is_an_error() -> None:
