@@ -113,7 +113,7 @@ class Flow:
         if not self.daily.left(identity, call.started_at):
             call.reason = "daily tokens spent"
             return 0
-        secret = await self.engine.log.secret(identity.scope.tenant)
+        secret = await self.engine.secret(identity.scope.tenant)
         opened = await self.engine.open(identity.scope, dialogue, secret=secret)
         view = await self.engine.view(opened.scope)
         current, earlier = self._standing(request, dialogue, opened, secret, view)
@@ -132,7 +132,7 @@ class Flow:
             call.off("nothing to remember")
             return body
         self._look_up(call, identity, dialogue)
-        secret = await self.engine.log.secret(identity.scope.tenant)
+        secret = await self.engine.secret(identity.scope.tenant)
         key = retry_key(
             identity.scope.owner,
             request.turns,

@@ -22,6 +22,7 @@ from hearth.memory.errors import (
     HearthError,
     LogUnavailable,
     NotFound,
+    StaleGeneration,
     StoreUnavailable,
 )
 from hearth.memory.events.kinds import (
@@ -73,7 +74,7 @@ from hearth.memory.types import (
     Usage,
     Vector,
 )
-from hearth.memory.worker import Worker
+from hearth.memory.worker import Working
 
 logger = logging.getLogger(__name__)
 
@@ -117,7 +118,7 @@ class Engine:
         short_term: ShortTerm,
         long_term: LongTerm,
         capture: Capture,
-        worker: Worker,
+        worker: Working,
         counter: TokenCounter,
         clock: Clock,
         policy: RecallPolicy,
@@ -134,7 +135,9 @@ class Engine:
         self.embedder = embedder
         self.traces = TraceRing()
         self._refilling: set[str] = set()
-        self._breakers = AsyncCircuitBreakerFactory(default_threshold=5, default_ttl=10)
+        self._breakers = AsyncCircuitBreakerFactory(
+            default_threshold=5, default_ttl=10, exclude=[BadInput, StaleGeneration]
+        )
 
     # -- the request path ------------------------------------------------------------------------------
 
@@ -153,13 +156,15 @@ class Engine:
         What still waits for the log is found too. `secret` is the tenant's (`log.secret`); `marked_retry`
         says that the client calls this a retry. Raises LogUnavailable.
         """
-        state = await self.log.open_call(
-            scope,
-            tails=tails(dialogue.looked_up, secret),
-            retry_key=retry_key,
-            response_id=response_id,
-            now=self.clock.now(),
-            unwritten=self.capture_path.unwritten(),
+        state = await self._of_the_log(
+            self.log.open_call(
+                scope,
+                tails=tails(dialogue.looked_up, secret),
+                retry_key=retry_key,
+                response_id=response_id,
+                now=self.clock.now(),
+                unwritten=self.capture_path.unwritten(),
+            )
         )
         hit = state.hit
         retry = _applies(state.retry, known=bool(scope.session or hit), marked=marked_retry)
@@ -599,6 +604,21 @@ class Engine:
             parent=parent,
             payload=payload,
         )
+
+    async def secret(self, tenant: str) -> bytes:
+        """The tenant's `EventLog.secret`, within the deadline of a recall. Raises LogUnavailable."""
+        return await self._of_the_log(self.log.secret(tenant))
+
+    async def _of_the_log(self, work: Awaitable[T]) -> T:
+        """What the log answers before a call, which waits for it no longer than for a recall."""
+        try:
+            async with await self._breakers.get_breaker("log"), asyncio.timeout(self.policy.deadline_seconds):
+                return await work
+        except (TimeoutError, OpenedState) as error:
+            raise LogUnavailable("the event log does not answer in time") from error
+        finally:
+            if asyncio.iscoroutine(work):
+                work.close()
 
     async def _guard(
         self,

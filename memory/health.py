@@ -22,6 +22,8 @@ SLOW_SYNC_MS = 20.0
 """A commit that takes longer is felt at the end of every reply."""
 LONG_LAG = 1_000
 """Events; short-term memory still covers fewer."""
+LONG_WAIT = 60.0
+"""Seconds; a worker looks for what is new several times a second."""
 WINDOW = timedelta(minutes=5)
 FAILED_SHARE = 0.2
 """Of the recalls in the window."""
@@ -119,12 +121,13 @@ def worker_part(worker: WorkerHealth) -> Part:
     said = {
         "does not run": not worker.running,
         f"{lag} events behind": lag > LONG_LAG,
+        f"the oldest event has waited {worker.waited:.0f} s; does a worker run?": worker.waited > LONG_WAIT,
         f"{worker.parked} events set aside; see the log, then retry them": worker.parked > 0,
         f"stopped: {', '.join(sorted(worker.stopped))}": bool(worker.stopped),
         f"failing: {', '.join(sorted(worker.errors))}": bool(worker.errors),
     }
     reasons = tuple(reason for reason, holds in said.items() if holds)
-    numbers = {"lag": worker.lag, "parked": worker.parked}
+    numbers = {"lag": worker.lag, "waited_s": round(worker.waited, 1), "parked": worker.parked}
     return Part(state="degraded" if reasons else "ok", reasons=reasons, numbers=numbers)
 
 

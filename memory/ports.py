@@ -207,6 +207,14 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int
 
 
+class Lag(msgspec.Struct, frozen=True, kw_only=True):
+    """What a consumer has yet to handle."""
+
+    events: int = 0
+    seconds: float = 0.0
+    """Since the oldest of them was recorded."""
+
+
 class ExchangeState(msgspec.Struct, frozen=True, kw_only=True):
     """What the page decider knows of an exchange before it decides."""
 
@@ -272,8 +280,12 @@ class Consumers(Protocol):
         """Forget that the event was parked and return it for another attempt; None if it wasn't."""
         ...
 
-    async def lag(self) -> dict[str, int]:
-        """Events not yet handled, by consumer."""
+    async def behind(self, consumer: str, kinds: Sequence[str]) -> list[int]:
+        """The partitions that hold events of those kinds after the consumer's cursor."""
+        ...
+
+    async def lag(self, kinds: Mapping[str, Sequence[str]]) -> dict[str, Lag]:
+        """What each consumer, by name, has yet to handle of its kinds."""
         ...
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -95,11 +96,14 @@ class Runner:
             before_sleep=self._failed,
         )
         async with self.lock:
-            await retrying(self._all_partitions, whole=whole)
+            await retrying(self._all if self._consumers.partitions == 1 else self._share, whole=whole)
             self.error = ""
 
     async def lease(self, partition: int) -> Lease | None:
-        """The lease of a partition, renewed in good time; None while another worker holds it."""
+        """The lease of a partition, renewed in good time; None while another worker holds it.
+
+        Raises LeaseLost where another one held it since it was last renewed.
+        """
         now = asyncio.get_running_loop().time()
         held = self._leases.get(partition)
         if held is not None and now - held[1] < self._timing.lease / 3:
@@ -107,10 +111,13 @@ class Runner:
         lease = await self._consumers.lease(
             self.consumer.name, partition, owner=self._owner, seconds=self._timing.lease
         )
+        self._leases.pop(partition, None)
         if lease is None:
-            self._leases.pop(partition, None)
-        else:
-            self._leases[partition] = (lease, now)
+            return None
+        if held is not None and held[0].epoch != lease.epoch:
+            await self._consumers.lease(self.consumer.name, partition, owner=self._owner, seconds=0)
+            raise LeaseLost
+        self._leases[partition] = (lease, now)
         return lease
 
     async def advance(self, lease: Lease, *, seq: int, decisions: Sequence[Event] = ()) -> None:
@@ -121,8 +128,11 @@ class Runner:
     async def release(self) -> None:
         """Let another worker take over at once."""
         for partition in list(self._leases):
+            await self._give_back(partition)
+
+    async def _give_back(self, partition: int) -> None:
+        if self._leases.pop(partition, None) is not None:
             await self._consumers.lease(self.consumer.name, partition, owner=self._owner, seconds=0)
-        self._leases.clear()
 
     def _failed(self, state: RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome else None
@@ -132,28 +142,47 @@ class Runner:
         metrics.FAILURES.labels(f"worker.{self.consumer.name}").inc()
         logger.warning("the worker's %s waits and tries again: %s", self.consumer.name, self.error)
 
-    async def _all_partitions(self, *, whole: bool) -> None:
-        handled = [await self._partition(partition) for partition in range(self._consumers.partitions)]
-        if whole and not all(handled):
-            raise LeaseLost
+    async def _all(self, *, whole: bool) -> None:
+        """Alone with the log, and with one lease for all of it."""
+        while not self.stopped:
+            done = await self._some(0)
+            if whole and done is None:
+                raise LeaseLost
+            if not done:
+                return
 
-    async def _partition(self, partition: int) -> bool:
-        """Handle all that is pending; False while another worker holds the partition."""
+    async def _share(self, *, whole: bool) -> None:
+        """Take what no other worker is at, a part of a partition at a time, and give it back at once: so any
+        number of workers spread over the partitions, and none waits for one that is idle.
+        """
+        while not self.stopped:
+            places = await self._consumers.behind(self.consumer.name, self.consumer.kinds)
+            random.shuffle(places)
+            done = 0
+            for place in places:
+                done += await self._some(place) or 0
+                await self._give_back(place)
+            if not done:
+                if places and whole and not self.stopped:
+                    raise LeaseLost
+                return
+
+    async def _some(self, partition: int) -> int | None:
+        """Handle a part of what is pending; how many events, None while another worker has the partition."""
         try:
-            while not self.stopped:
-                lease = await self.lease(partition)
-                if lease is None:
-                    return False
-                events = await self._consumers.pending(lease, limit=self._batch, kinds=self.consumer.kinds)
-                if not events:
-                    return True
-                while events:
-                    count = self.consumer.together(events)
-                    await self._head(partition, events[:count])
-                    events = events[count:]
+            lease = await self.lease(partition)
+            if lease is None:
+                return None
+            events = await self._consumers.pending(lease, limit=self._batch, kinds=self.consumer.kinds)
+            handled = len(events)
+            while events:
+                count = self.consumer.together(events)
+                await self._head(partition, events[:count])
+                events = events[count:]
         except UnknownEvent as error:
             self._stop(error)
-        return True
+            return 0
+        return handled
 
     def _stop(self, error: UnknownEvent) -> None:
         self.stopped = str(error)
@@ -188,7 +217,7 @@ class Runner:
             )
             metrics.FAILURES.labels(f"worker.{self.consumer.name}.batch").inc()
             return False
-        await self._advance_to(partition, events[-1], decisions)
+        await self._done(partition, events, decisions)
         return True
 
     async def _single(self, partition: int, event: Event, starts: int) -> None:
@@ -207,7 +236,14 @@ class Runner:
                 raise
             await self._park(partition, event, repr(error))
             return
-        await self._advance_to(partition, event, decisions)
+        await self._done(partition, [event], decisions)
+
+    async def _done(self, partition: int, events: Sequence[Event], decisions: Sequence[Event]) -> None:
+        try:
+            await self._advance_to(partition, events[-1], decisions)
+        except LeaseLost:
+            await self._overtaken(events)
+            raise
 
     async def _park(self, partition: int, event: Event, error: str) -> None:
         await self._consumers.park(self.consumer.name, event, error)
@@ -219,3 +255,10 @@ class Runner:
         if lease is None:
             raise LeaseLost
         await self.advance(lease, seq=event.seq, decisions=decisions)
+
+    async def _overtaken(self, events: Sequence[Event]) -> None:
+        """Another worker went on meanwhile, and what this one wrote last may be older than what that one did:
+        bring the stores to what the log says now. What it would decide is no longer its matter.
+        """
+        logger.warning("the worker's %s was overtaken by another one", self.consumer.name)
+        await self.consumer.handle(events)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 import msgspec
@@ -15,7 +16,7 @@ from hearth.memory import metrics
 from hearth.memory.deciders import PageDecider
 from hearth.memory.errors import LeaseLost, Unavailable
 from hearth.memory.events.kinds import Event
-from hearth.memory.ports import Clock, Consumers, EventLog, LongTerm, ShortTerm
+from hearth.memory.ports import Clock, Consumers, EventLog, Lease, LongTerm, ShortTerm
 from hearth.memory.projectors import IndexProjector
 from hearth.memory.runner import Consumer, Runner, Timing
 
@@ -24,6 +25,10 @@ logger = logging.getLogger(__name__)
 
 REPLAY_ROWS = 500
 """Events read at once in a replay."""
+LOOK_SECONDS = 0.1
+"""Between two looks at how far workers elsewhere are."""
+REBUILDING = "rebuild"
+"""The lease of whoever fills long-term memory from the log."""
 
 
 @runtime_checkable
@@ -46,12 +51,66 @@ class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
     running: bool
     lag: dict[str, int]
     """Events not yet handled, by consumer."""
+    waited: float = 0.0
+    """Seconds since the oldest of them was recorded."""
     parked: int
     """Events set aside."""
     stopped: dict[str, str]
     """Why a consumer handles nothing more, by name."""
     errors: dict[str, str]
     """The last failure of each consumer that has not succeeded since, by name."""
+
+
+CONSUMERS = {PageDecider.name: PageDecider.kinds, IndexProjector.name: IndexProjector.kinds}
+"""The kinds that each consumer reads, by its name."""
+
+
+async def progress(consumers: Consumers) -> WorkerHealth:
+    """How far the consumers are, whichever processes they run in. Raises LogUnavailable."""
+    lag = await consumers.lag(CONSUMERS)
+    return WorkerHealth(
+        running=True,
+        lag={name: one.events for name, one in lag.items()},
+        waited=max(one.seconds for one in lag.values()),
+        parked=len(await consumers.parked()),
+        stopped={},
+        errors={},
+    )
+
+
+class Working(Protocol):
+    """The worker as an engine sees it, in its own process or in others."""
+
+    def notify(self) -> None:
+        """Say that the log has something new."""
+        ...
+
+    async def drain(self) -> None:
+        """Wait until every consumer has handled all that the log held."""
+        ...
+
+    async def health(self) -> WorkerHealth:
+        """How it is. Raises LogUnavailable."""
+        ...
+
+
+class WorkersElsewhere:
+    """Workers in processes of their own: they look for what is new by themselves."""
+
+    def __init__(self, consumers: Consumers) -> None:
+        self._consumers = consumers
+
+    def notify(self) -> None:
+        """Nothing to do."""
+
+    async def drain(self) -> None:
+        """See `Working.drain`."""
+        while any((await self.health()).lag.values()):  # noqa: ASYNC110 (nothing tells of it)
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def health(self) -> WorkerHealth:
+        """See `Working.health`."""
+        return await progress(self._consumers)
 
 
 class Worker:
@@ -77,6 +136,7 @@ class Worker:
         self._consumers = consumers
         self._long_term = long_term
         self._clock = clock
+        self._owner = owner
         self._timing = timing or Timing()
         self._pages = PageDecider(log=log, consumers=consumers)
         self._index = IndexProjector(log=log, short_term=short_term, long_term=long_term)
@@ -196,10 +256,10 @@ class Worker:
 
     async def health(self) -> WorkerHealth:
         """Lag, parked events and failures. Raises LogUnavailable."""
-        return WorkerHealth(
+        health = await progress(self._consumers)
+        return msgspec.structs.replace(
+            health,
             running=bool(self._tasks) and not any(task.done() for task in self._tasks),
-            lag=await self._consumers.lag(),
-            parked=len(await self._consumers.parked()),
             stopped={one.consumer.name: one.stopped for one in self._runners if one.stopped},
             errors={one.consumer.name: one.error for one in self._runners if one.error},
         )
@@ -229,7 +289,25 @@ class Worker:
             await asyncio.sleep(self._timing.tick)
 
     async def _rebuild(self) -> None:
-        if isinstance(self._long_term, Rebuildable) and self._long_term.needs_rebuild:
+        """By one worker; the others see that it is done when they look again."""
+        if not (isinstance(self._long_term, Rebuildable) and self._long_term.needs_rebuild):
+            return
+        take = partial(self._consumers.lease, REBUILDING, 0, owner=self._owner)
+        if await take(seconds=self._timing.lease) is None:
+            return
+        renewing = asyncio.create_task(self._renew(take))
+        try:
             events = await self.replay()
             await self._long_term.mark_rebuilt()
             logger.info("long-term memory was filled from the log: %d events", events)
+        finally:
+            renewing.cancel()
+            await asyncio.gather(renewing, return_exceptions=True)
+            await take(seconds=0)
+
+    async def _renew(self, take: Callable[..., Awaitable[Lease | None]]) -> None:
+        """While the log can't be asked the lease may run out: then another worker does the same beside."""
+        while True:
+            await asyncio.sleep(self._timing.lease / 3)
+            with suppress(Unavailable):
+                await take(seconds=self._timing.lease)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 import msgspec
@@ -11,8 +11,8 @@ from hearth.memory.errors import LeaseLost
 from hearth.memory.events import rows
 from hearth.memory.events.codec import micros
 from hearth.memory.events.kinds import Event
-from hearth.memory.events.sql import Database, Rows, marks, number_of
-from hearth.memory.ports import Lease
+from hearth.memory.events.sql import Database, Row, marks
+from hearth.memory.ports import Lag, Lease
 
 
 def lease(db: Database, consumer: str, partition: int, *, owner: str, seconds: float) -> Lease | None:
@@ -90,20 +90,40 @@ def retry(db: Database, consumer: str, event_id: str) -> Event | None:
     return rows.event_of(row) if gone else None
 
 
-def lag(db: Database, kinds: Mapping[str, Iterable[str]], partitions: int) -> dict[str, int]:
-    """Events after each cursor, of the kinds that its consumer asks for where those are known."""
-    cursors = db.execute("SELECT name, partition, seq FROM consumers ORDER BY name").fetchall()
-    names = dict.fromkeys(name for name, _, _ in cursors)
-    places = {(name, partition): seq for name, partition, seq in cursors}
-    counts = [
-        (name, _after(db, partition, places.get((name, partition), 0), tuple(kinds.get(name, ()))))
-        for name in names
-        for partition in range(partitions)
-    ]
-    return {name: sum(number_of(answer) for owner, answer in counts if owner == name) for name in names}
+def behind(db: Database, consumer: str, kinds: Sequence[str], partitions: int) -> list[int]:
+    """The partitions with an event of those kinds after the consumer's cursor."""
+    sql = f"{_places(partitions)} SELECT p FROM places WHERE EXISTS (SELECT 1 {_pending(kinds)}) ORDER BY p"
+    return [row[0] for row in db.execute(sql, (*range(partitions), consumer, *kinds))]
 
 
-def _after(db: Database, partition: int, seq: int, kinds: tuple[str, ...]) -> Rows:
-    chosen = f" AND kind IN ({marks(kinds)})" if kinds else ""
-    sql = f"SELECT count(*) FROM events JOIN payloads USING (seq) WHERE partition = ? AND seq > ?{chosen}"
-    return db.execute(sql, (partition, seq, *kinds))
+def lag(db: Database, kinds: Mapping[str, Sequence[str]], partitions: int) -> dict[str, Lag]:
+    """How many events follow each consumer's cursors, and how old the oldest of them is."""
+    counted = "sum((SELECT count(*) {0})), min((SELECT min(e.recorded) {0}))"
+    asked = {
+        name: db.execute(
+            f"{_places(partitions)} SELECT {counted.format(_pending(wanted))} FROM places",
+            (*range(partitions), *(name, *wanted) * 2),
+        )
+        for name, wanted in kinds.items()
+    }
+    now = micros(db.now())
+    return {name: _lag(answer.fetchone(), now) for name, answer in asked.items()}
+
+
+def _lag(row: Row | None, now: int) -> Lag:
+    events, oldest = row or (0, None)
+    seconds = 0.0 if oldest is None else max(now - oldest, 0) / 1e6
+    return Lag(events=int(events or 0), seconds=seconds)
+
+
+def _places(partitions: int) -> str:
+    return f"WITH places (p) AS (VALUES {', '.join(['(CAST(? AS integer))'] * partitions)})"
+
+
+def _pending(kinds: Sequence[str]) -> str:
+    """The events that wait for a consumer, named first, in the partition `places.p`."""
+    return (
+        "FROM events e JOIN payloads USING (seq) WHERE e.partition = places.p AND e.seq > coalesce("
+        "(SELECT c.seq FROM consumers c WHERE c.name = ? AND c.partition = places.p), 0)"
+        f" AND e.kind IN ({marks(kinds)})"
+    )

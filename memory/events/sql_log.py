@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TypeVar
@@ -15,7 +15,7 @@ from hearth.memory.errors import BadInput
 from hearth.memory.events import cursors, lookup, reads, rows, views
 from hearth.memory.events.kinds import Event
 from hearth.memory.events.sql import Database, partition_of
-from hearth.memory.ports import CallState, Clock, ExchangeState, Lease, MemoryFilter
+from hearth.memory.ports import CallState, Clock, ExchangeState, Lag, Lease, MemoryFilter
 from hearth.memory.types import Exchange, Memory, Page, Record, Scope, SessionInfo, Tails
 
 T = TypeVar("T")
@@ -42,7 +42,6 @@ class SqlLog(ABC):
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._secrets: dict[str, bytes] = {}
-        self._kinds: dict[str, tuple[str, ...]] = {}
 
     @abstractmethod
     async def append(self, events: Sequence[Event]) -> None:
@@ -178,7 +177,6 @@ class SqlLog(ABC):
 
     async def pending(self, lease: Lease, *, limit: int, kinds: Sequence[str]) -> list[Event]:
         """See `Consumers.pending`. Ends before an unreadable event; raises UnknownEvent if that is next."""
-        self._kinds[lease.consumer] = tuple(kinds)
         query = partial(reads.events, after=lease.seq, limit=limit, kinds=kinds, partition=lease.partition)
         return await self._read(query)
 
@@ -214,9 +212,13 @@ class SqlLog(ABC):
         """See `Consumers.retry`."""
         return await self._write(lambda db: cursors.retry(db, consumer, event_id))
 
-    async def lag(self) -> dict[str, int]:
-        """See `Consumers.lag`. Counts the kinds that the consumer last asked this log for, else all."""
-        return await self._read(lambda db: cursors.lag(db, self._kinds, self.partitions))
+    async def behind(self, consumer: str, kinds: Sequence[str]) -> list[int]:
+        """See `Consumers.behind`."""
+        return await self._look_up(lambda db: cursors.behind(db, consumer, kinds, self.partitions))
+
+    async def lag(self, kinds: Mapping[str, Sequence[str]]) -> dict[str, Lag]:
+        """See `Consumers.lag`."""
+        return await self._read(lambda db: cursors.lag(db, kinds, self.partitions))
 
 
 def _secret(db: Database, tenant: str) -> bytes:

@@ -128,17 +128,35 @@ async def test_a_parked_event_of_an_erased_user_is_gone(log: Log) -> None:
     assert await log.parked() == []
 
 
-async def test_lag_counts_what_a_consumer_has_yet_to_handle(log: Log) -> None:
+async def test_lag_counts_what_a_consumer_has_yet_to_handle(log: Log, clock: ManualClock) -> None:
     """Events of kinds that a consumer does not ask for are no lag, so an idle consumer has none."""
     await log.append([memory(), step(), memory()])
     index, pages = await leased(log), await leased(log, "pages")
-    await log.pending(index, limit=9, kinds=MEMORIES)
-    await log.pending(pages, limit=9, kinds=["step.captured"])
-    assert await log.lag() == {"index": 2, "pages": 1}
+    kinds = {"index": MEMORIES, "pages": ["step.captured"], "never seen": MEMORIES}
+
+    async def lag() -> dict[str, int]:
+        return {name: one.events for name, one in (await log.lag(kinds)).items()}
+
+    clock.advance(seconds=7)
+    assert await lag() == {"index": 2, "pages": 1, "never seen": 2}
+    assert {7.0} == {one.seconds for one in (await log.lag(kinds)).values()}
+    assert (
+        [index.partition] == await log.behind("index", MEMORIES) == await log.behind("never seen", MEMORIES)
+    )
     _, second, third = [e.seq for e in await log.read()]
     await log.advance(pages, seq=second, decisions=[page("p")])
     await log.advance(index, seq=third)
-    assert await log.lag() == {"index": 0, "pages": 0}
+    assert await lag() == {"index": 0, "pages": 0, "never seen": 2}
+    assert (await log.lag(kinds))["index"].seconds == 0
+    assert await log.behind("index", MEMORIES) == await log.behind("pages", ["step.captured"]) == []
+
+
+async def test_what_was_redacted_is_waited_for_by_nobody(log: Log) -> None:
+    """An event whose content is gone is neither pending nor counted, and its partition is not behind."""
+    await log.append([memory()])
+    await log.append([erase(2)])
+    assert await log.behind("index", MEMORIES) == []
+    assert (await log.lag({"index": MEMORIES}))["index"].events == 0
 
 
 async def test_an_exchange_knows_its_place_in_the_tree(log: Log) -> None:
