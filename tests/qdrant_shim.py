@@ -15,7 +15,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-import pytest
 from pydantic import BaseModel, TypeAdapter
 from qdrant_client import QdrantClient, models
 
@@ -31,7 +30,12 @@ ROUTES: dict[tuple[str, str], str] = {
     ("POST", "/points/count"): "count",
 }
 PATH = re.compile(r"/collections/([^/]+)(/.*)?")
-WORDS = {400: "Bad Request", 401: "Must provide an API key", 404: "Not found", 429: "Rate limited"}
+WORDS = {
+    400: "Bad Request",
+    401: "Must provide an API key",
+    404: "Not found: Collection `it` doesn't exist!",
+    429: "Rate limited",
+}
 
 
 class Request(NamedTuple):
@@ -172,7 +176,10 @@ class QdrantShim:
 
     def _query(self, name: str, request: Request) -> list[models.QueryResponse]:
         asked = models.QueryRequestBatch.model_validate(request.body)
-        return self.client.query_batch_points(name, asked.searches)
+        # local mode warns of params: it scans anyway
+        return self.client.query_batch_points(
+            name, [one.model_copy(update={"params": None}) for one in asked.searches]
+        )
 
     def _scroll(self, name: str, request: Request) -> models.ScrollResult:
         asked = models.ScrollRequest.model_validate(request.body)
@@ -263,10 +270,3 @@ def _plain(result: Any) -> Any:
     if isinstance(result, BaseModel):
         return result.model_dump(mode="json", exclude_none=True)
     return [_plain(one) for one in result] if isinstance(result, list) else result
-
-
-@pytest.fixture(name="shim")
-def _shim() -> Iterator[QdrantShim]:
-    """A shim of one test."""
-    with QdrantShim().running() as shim:
-        yield shim
