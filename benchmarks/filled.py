@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from filelock import FileLock
 from population import CACHE, Population, Progress
 
 from hearth.memory.clock import SystemClock
@@ -29,32 +30,38 @@ from hearth.memory.types import Page, Step
 NAME, DIMENSION = "use-m3", 512
 """The default embedder's, whose weights need not be loaded for this."""
 TOGETHER = 1_000
-"""Events of one append."""
+"""Events of one append, pages of one commit."""
+FORM = 1
+"""Raise it when a population of as many pages is to hold something else, so that kept ones are made anew."""
 
 
 def filled(pages: int, cache: Path = CACHE) -> Path:
     """The data folder of a population of so many pages, made if it is not there."""
-    folder = cache / f"population-{pages}"
-    if not (folder / "ready").exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        population = Population(pages)
-        _fill_index(folder / "data" / "long_term", population)
-        asyncio.run(_fill_log(folder / "data" / "log.db", population))
-        (folder / "ready").touch()
+    folder = cache / f"population-{FORM}-{pages}"
+    cache.mkdir(parents=True, exist_ok=True)
+    with FileLock(cache / f"{folder.name}.lock"):
+        if not (folder / "ready").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            population = Population(pages)
+            _fill_index(folder / "data" / "long_term", population)
+            asyncio.run(_fill_log(folder / "data" / "log.db", population))
+            (folder / "ready").touch()
     return folder / "data"
 
 
 def _fill_index(directory: Path, population: Population) -> None:
     index = EdgeIndex(directory, embedder=NAME, dimension=DIMENSION)
     progress = Progress("pages in the index", population.pages)
+    batch: list[Embedded] = []
     for number, (page, topic) in enumerate(population.all(), 1):
         chance = np.random.default_rng((18, number))
         text, context = population.language.vectors(chance, topic, 2).tolist()
-        index.put([Embedded(item=index_record(page, None), text=text, context=context)])
-        if number % TOGETHER == 0:
+        batch.append(Embedded(item=index_record(page, None), text=text, context=context))
+        if len(batch) == TOGETHER or number == population.pages:
+            index.put(batch)
             index.commit()
             progress.at(number)
+            batch = []
     index.mark_rebuilt(index.unfilled)
     index.close()
 

@@ -23,7 +23,7 @@ import msgspec
 import qdrant_edge as qdrant
 from filled import DIMENSION, NAME
 
-from hearth.memory.stores.analyzer import Analyzer
+from hearth.memory.ports import SearchRequest
 from hearth.memory.stores.edge_index import EdgeIndex
 from hearth.memory.types import Vector
 
@@ -96,19 +96,20 @@ class RawStore:
 
 def _serve(connection: socket.socket, directory: Path) -> None:
     index = EdgeIndex(directory, embedder=NAME, dimension=DIMENSION)
-    decode, analyzer = msgspec.msgpack.Decoder(Ask).decode, Analyzer()
+    decode = msgspec.msgpack.Decoder(Ask).decode
     with connection, connection.makefile("rwb") as pipe:
         while header := pipe.read(_LENGTH.size):
             ask = decode(pipe.read(_LENGTH.unpack(header)[0]))
-            answer = _weigh(index, analyzer, ask) if isinstance(ask, Words) else _search(index, ask)
+            answer = _weigh(index, ask) if isinstance(ask, Words) else _search(index, ask)
             raw = msgspec.msgpack.encode(answer)
             pipe.write(_LENGTH.pack(len(raw)) + raw)
             pipe.flush()
     index.close()
 
 
-def _weigh(index: EdgeIndex, analyzer: Analyzer, ask: Words) -> Any:
-    held = index.collection.terms.weigh((ask.owner,), analyzer.terms(ask.text)).held
+def _weigh(index: EdgeIndex, ask: Words) -> Any:
+    request = SearchRequest(owners=(ask.owner,), text=ask.text)
+    held = index.weigh(request.owners, index.terms_of(request)).held
     return list(held), list(held.values())
 
 
