@@ -103,16 +103,23 @@ def log_part(log: LogHealth) -> Part:
 
 
 def child_part(child: ChildHealth) -> Part:
-    """Long-term memory in its child process: degraded while that is restarted."""
+    """Long-term memory: degraded while its child is restarted, its server down, or it is not filled."""
     names = ("restarts", "in_flight", "late", "refused", "lexical_only", "failed")
     numbers: dict[str, Any] = {name: getattr(child, name) for name in names}
     numbers["search_ms"] = round(child.search_milliseconds, 2)
     numbers["unclean"] = bool(child.state and child.state.unclean)
+    numbers["unfilled"] = bool(child.state and child.state.unfilled)
     if not child.running:
         return Part(
             state="degraded", reasons=("is being restarted; recall uses short-term memory",), numbers=numbers
         )
-    return Part(numbers=numbers)
+    state = child.state
+    said = {
+        "its server can't be reached; recall uses short-term memory": bool(state and state.problem),
+        "is being filled from the log": bool(state and state.unfilled),
+    }
+    reasons = tuple(reason for reason, holds in said.items() if holds)
+    return Part(state="degraded" if reasons else "ok", reasons=reasons, numbers=numbers)
 
 
 def worker_part(worker: WorkerHealth) -> Part:

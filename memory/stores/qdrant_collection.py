@@ -73,21 +73,25 @@ class QdrantCollection:
         """What `work` returns, which gets client, collection and the seconds that the server may take. Where
         the collection is missing it is made first.
         """
+        if not self._made:
+            self._look(by)
         try:
-            return self._done(work, by)
-        except StoreUnavailable as error:
-            self.problem = error.cause
-            raise
+            result = self._calls(lambda client, seconds: work(client, self.name, seconds), by=by)
+        except CollectionMissingError:
+            _log.warning("the collection %s is gone; it is made anew, to be filled from the log", self.name)
+            self._look(by)
+            result = self._again(work, by)
+        self._note("")
+        return result
 
     def look(self, *, by: float) -> None:
-        """See what the collection is now, and make it where it is missing."""
+        """See what the collection is now, make it where it is missing, and keep `problem` up to date."""
         try:
-            with self._alone(by):
-                self._open(by)
-            self.problem = ""
+            self._look(by)
         except StoreUnavailable as error:
-            self.problem = error.cause
+            self._note(error.cause)
             raise
+        self._note("")
 
     def mark_filled(self, made: str) -> None:
         """The collection of that name is filled; without effect where another one has taken its place."""
@@ -101,17 +105,16 @@ class QdrantCollection:
         self._terms.commit()
         self._filled = True
 
-    def _done(self, work: Callable[[QdrantClient, str, int], T], by: float) -> T:
-        if not self._made:
-            self.look(by=by)
-        try:
-            result = self._calls(lambda client, seconds: work(client, self.name, seconds), by=by)
-        except CollectionMissingError:
-            _log.warning("the collection %s is gone; it is made anew, to be filled from the log", self.name)
-            self.look(by=by)
-            result = self._again(work, by)
-        self.problem = ""
-        return result
+    def _look(self, by: float) -> None:
+        with self._alone(by):
+            self._open(by)
+
+    def _note(self, problem: str) -> None:
+        if problem and not self.problem:
+            _log.warning("long-term memory is not available: %s", problem)
+        elif self.problem and not problem:
+            _log.info("long-term memory is available again")
+        self.problem = problem
 
     @contextmanager
     def _alone(self, by: float) -> Iterator[None]:
@@ -138,7 +141,14 @@ class QdrantCollection:
         self._index(info, by)
         self.points = (info.points_count if info else None) or 0
         self._made = str(metadata[_MADE])
-        self._filled = bool(metadata.get(_FILLED)) and self._terms.filled == self._made
+        self._filled = bool(metadata.get(_FILLED)) and self._is_counted()
+
+    def _is_counted(self) -> bool:
+        """Whether the statistics are of this collection; taken as given where they can't be asked now."""
+        try:
+            return self._terms.filled == self._made
+        except StoreUnavailable:
+            return True
 
     def _info(self, by: float) -> models.CollectionInfo | None:
         try:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -41,8 +40,6 @@ from hearth.memory.stores.sqlite_terms import SqliteTerms
 from hearth.memory.stores.terms import QueryTerms, TermStats, saturated, terms_of
 from hearth.memory.stores.vector_index import PART, Embedded
 from hearth.memory.types import Vector
-
-_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 _Id: TypeAlias = models.ExtendedPointId
@@ -207,10 +204,8 @@ class QdrantIndex:
         return self._collection.do(work, by=time.monotonic() + READ_SECONDS)
 
     def _look(self, seconds: float) -> None:
-        try:
+        with suppress(StoreUnavailable):  # the collection keeps it in mind
             self._collection.look(by=time.monotonic() + seconds)
-        except StoreUnavailable as error:
-            _log.warning("%s", error)
 
     def _keep_looking(self) -> None:
         while not self._closing.wait(LOOK_SECONDS):

@@ -16,11 +16,14 @@ import pytest
 from qdrant_client import models
 
 from hearth.memory.errors import BadInput, StoreUnavailable
+from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.ports import Indexed, MemoryFilter, SearchRequest
+from hearth.memory.runner import Timing
 from hearth.memory.stores import qdrant_calls, qdrant_index
 from hearth.memory.stores import vector_child_wire as wire
 from hearth.memory.stores.cleanup import Cleanup
 from hearth.memory.stores.hits import decode_hits
+from hearth.memory.stores.memory_short_term import InMemoryShortTerm
 from hearth.memory.stores.qdrant_index import QdrantIndex
 from hearth.memory.stores.qdrant_server import QdrantServer
 from hearth.memory.stores.sqlite_terms import SqliteTerms
@@ -29,7 +32,9 @@ from hearth.memory.stores.vector_child import VectorChild
 from hearth.memory.stores.vector_child_service import Service
 from hearth.memory.stores.vector_index import Embedded
 from hearth.memory.types import Memory, Scope
+from hearth.memory.worker import Worker
 from hearth.testing.embedder import plain
+from tests.events import ManualClock, forget_memory, memory
 from tests.qdrant_shim import QdrantShim
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -360,6 +365,29 @@ async def test_an_address_that_is_no_qdrant_is_said(tmp_path: Path):
                 await child.search(ask("Oslo"))
         finally:
             await child.close()
+
+
+async def test_case_46_the_worker_fills_a_server_that_came_back_empty(
+    shim: QdrantShim, child: VectorChild, sqlite_log: SqliteLog, clock: ManualClock
+):
+    """case_46: what the log holds, and nothing that was removed, stands there again without a restart."""
+    parts = {"log": sqlite_log, "consumers": sqlite_log, "short_term": InMemoryShortTerm(), "clock": clock}
+    worker = Worker(**parts, long_term=child, timing=Timing(tick=0.05))
+    await sqlite_log.append(
+        [memory("I live in Oslo", id="m1"), memory("I live in Lima"), forget_memory("m1")]
+    )
+    await worker.start()
+    try:
+        await worker.drain()
+        await until(lambda: not child.needs_rebuild)
+        shim.forget()
+        owner = Scope(tenant="acme", user="alice").owner
+        assert found(await child.search(ask("live", owner))) == set()
+        assert child.needs_rebuild
+        await until(lambda: not child.needs_rebuild)
+        assert found(await child.search(ask("live", owner))) == {"I live in Lima"}
+    finally:
+        await worker.stop()
 
 
 @pytest.fixture(name="index")

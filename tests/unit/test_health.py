@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from hearth.memory.events.sqlite_log import LogHealth
 from hearth.memory.health import (
     Part,
@@ -15,6 +17,7 @@ from hearth.memory.health import (
     worker_part,
 )
 from hearth.memory.stores.vector_child import ChildHealth
+from hearth.memory.stores.vector_child_wire import State
 from hearth.memory.worker import WorkerHealth
 
 WELL = LogHealth(wal_bytes=0, fsync_p50_ms=1.0, writable=True, events=3, last_error="")
@@ -52,6 +55,17 @@ def test_a_child_that_is_restarted_degrades_long_term_memory() -> None:
     assert child_part(_child()).state == "ok"
     part = child_part(_child(running=False, restarts=2))
     assert (part.state, part.numbers["restarts"]) == ("degraded", 2)
+
+
+def test_a_server_that_is_down_or_empty_degrades_long_term_memory() -> None:
+    """Neither its address nor what it said is among the reasons."""
+    given = {"pid": 1, "embedder": "x", "dimension": 4, "readers": 8, "points": 0, "set_aside": ""}
+    well = State(unfilled="", unclean=False, problem="", **given)
+    down = child_part(_child(state=replace(well, problem="http://qdrant.internal: down")))
+    assert child_part(_child(state=well)).state == "ok"
+    assert down.state == "degraded"
+    assert "qdrant.internal" not in str(down)
+    assert child_part(_child(state=replace(well, unfilled="a"))).state == "degraded"
 
 
 def test_a_worker_s_every_trouble_is_a_reason() -> None:
