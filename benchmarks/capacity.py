@@ -38,8 +38,8 @@ class Measured:
     """Of the vector child's own memory for one page: the filters' and the words' indexes."""
     vectors_resident: float = 5_400.0
     """Of the page cache for one page whose owner is asked: vectors and words, which a search reads."""
-    short_term_bytes: float = 25_000.0
-    """For one user who was there lately: twenty pages with their vectors."""
+    short_term_bytes: float = 50_000.0
+    """For one user who was there lately: twenty pages, with the vectors of the latest."""
     gateway_gb: float = 0.5
     """One gateway's own memory."""
     child_gb: float = 0.2
@@ -168,7 +168,7 @@ def _row(site: Site, needed: Plan) -> tuple[str, ...]:
         f"{_round(site.pages):,.0f}",
         f"{_round(site.calls_a_second):,g}",
         f"{needed.gateways:,} + {needed.children:,}",
-        *(f"{_round(size):,g}" for size in sizes),
+        *(f"{_round(size):,g}" if size >= 0.01 else "< 0.01" for size in sizes),
         shard_first(site, needed),
     )
 

@@ -33,7 +33,7 @@ def _metrics() -> str:
 
 def test_the_table_of_metrics_is_the_registrys_own() -> None:
     """Between its marks the page lists every metric with its kind, labels and meaning."""
-    (shown,) = re.findall(r"<!-- generated: metrics -->\n(.*)\n<!-- end -->", _page("operate.md"), re.DOTALL)
+    (shown,) = re.findall(r"<!-- generated: metrics -->\n(.*?)\n<!-- end -->", _page("operate.md"), re.DOTALL)
     assert shown == _metrics()
 
 
