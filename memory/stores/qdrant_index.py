@@ -241,8 +241,16 @@ class _Search:
         return _scores(queries, answers), {one.id: record_of(one.payload) for one in answers[0].points}
 
     def _batch(self, requests: list[models.QueryRequest]) -> list[models.QueryResponse]:
+        batch = models.QueryRequestBatch(searches=requests)
+        # By the generated interface: the client's own method first copies every vector, in search of texts that
+        # it would embed, which costs a third of a search's processor time.
         return self.collection.do(
-            lambda client, name, seconds: client.query_batch_points(name, requests, timeout=seconds),
+            lambda client, name, seconds: (
+                client.http.search_api.query_batch_points(
+                    name, timeout=seconds, query_request_batch=batch
+                ).result
+                or []
+            ),
             by=self.by,
         )
 
