@@ -175,9 +175,10 @@ class QdrantCollection:
             distance=models.Distance.COSINE,
             on_disk=server.on_disk or server.quantization != "none",
         )
+        sparse = models.SparseVectorParams(index=models.SparseIndexParams(on_disk=server.on_disk))
         return {
             "vectors_config": {"text": dense, "context": dense},
-            "sparse_vectors_config": {"lexical": models.SparseVectorParams()},
+            "sparse_vectors_config": {"lexical": sparse},
             "hnsw_config": models.HnswConfigDiff(m=0, payload_m=_PAYLOAD_M),
             "quantization_config": _quantization(server),
             "shard_number": server.shards,

@@ -242,8 +242,8 @@ class _Search:
 
     def _batch(self, requests: list[models.QueryRequest]) -> list[models.QueryResponse]:
         batch = models.QueryRequestBatch(searches=requests)
-        # By the generated interface: the client's own method first copies every vector, in search of texts that
-        # it would embed, which costs a third of a search's processor time.
+        # By the generated interface: the client's own method first copies every vector, in search of texts to
+        # embed, which costs a third of a search's processor time.
         return self.collection.do(
             lambda client, name, seconds: (
                 client.http.search_api.query_batch_points(

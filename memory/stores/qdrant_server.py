@@ -36,7 +36,7 @@ class QdrantServer(msgspec.Struct, frozen=True, kw_only=True):
     write_consistency: int | None = None
     """Copies that must confirm a write; None leaves it to the server."""
     on_disk: bool = False
-    """Whether the vectors stay on disk, with what is often read in the page cache."""
+    """Whether vectors and words stay on disk, with what is often read in the page cache."""
     quantization: Quantization = "none"
     """`scalar` keeps a quarter of a vector's bytes in memory, `binary` 1 in 32; the originals go to disk."""
     oversampling: float = 2.0

@@ -137,7 +137,7 @@ async def test_the_collection_is_made_for_many_owners(shim: QdrantShim, tmp_path
     (made,) = shim.created
     assert (made.shard_number, made.replication_factor, made.write_consistency_factor) == (2, 3, 2)
     assert (made.hnsw_config.m, made.hnsw_config.payload_m) == (0, 16)
-    assert made.sparse_vectors == {"lexical": models.SparseVectorParams()}
+    assert made.sparse_vectors["lexical"].modifier is None
     assert made.quantization_config.scalar.always_ram
     assert all(made.vectors[name].on_disk for name in ("text", "context"))
     (indexes,) = shim.indexes.values()
