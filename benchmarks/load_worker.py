@@ -21,8 +21,8 @@ from arrivals import Times, open_loop
 from population import Population
 
 from hearth.config.environment import bundled_token_tables
+from hearth.memory import open_memory
 from hearth.memory.embed.load import load_embedder
-from hearth.memory.embedded import open_memory
 from hearth.memory.engine import Engine
 from hearth.memory.tiers.indexed import index_record
 from hearth.memory.types import Page
