@@ -19,7 +19,7 @@ def check(settings: Settings, *, host: str = "127.0.0.1", workers: int = 1) -> l
         *_keys(settings),
         *_keyless(settings, host),
         *_database(settings),
-        *_workers(workers),
+        *_processes(settings, workers),
         *_folders(settings),
         *check_sections(settings.litellm),
         *_models_of_keys(settings),
@@ -114,13 +114,39 @@ def _database(settings: Settings) -> Iterator[Problem]:
         )
 
 
-def _workers(workers: int) -> Iterator[Problem]:
-    if workers > 1:
+def check_worker(settings: Settings) -> list[Problem]:
+    """Problems that keep `hearth worker` from its work."""
+    problems = [*_processes(settings, 1), *_folders(settings)]
+    if settings.hearth.worker != "external":
+        problems.append(
+            Problem(
+                level="error",
+                where="hearth.worker",
+                message="the gateways do this work themselves",
+                remedy="say `worker: external`, in their configuration too",
+            )
+        )
+    return problems
+
+
+def _processes(settings: Settings, workers: int) -> Iterator[Problem]:
+    """More processes than one need stores that they can share."""
+    hearth = settings.hearth
+    urls = {name: getattr(hearth, name) for name in ("redis_url", "qdrant_url", "postgres_url")}
+    lacking = [name for name, url in urls.items() if url is None]
+    if workers > 1 and lacking:
         yield Problem(
             level="error",
             where="workers",
-            message=f"{workers} gateway workers want the embedded stores, which have one owner",
-            remedy="serve with one worker",
+            message=f"{workers} gateway processes can't share what one of them keeps in its data folder",
+            remedy=f"name servers ({', '.join(lacking)}), or serve with one process",
+        )
+    if hearth.worker == "external" and lacking:
+        yield Problem(
+            level="error",
+            where="hearth.worker",
+            message="a worker in a process of its own can't reach what the gateway keeps in its data folder",
+            remedy=f"name servers ({', '.join(lacking)}), or leave `worker` at `embedded`",
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -48,13 +49,15 @@ def litellm_document(settings: Settings, *, administered: bool = True) -> dict[s
 
 
 def write_document(document: Mapping[str, Any], folder: Path) -> Path:
-    """Write the document as `litellm.yaml` into the folder, readable by its owner only; return the path."""
+    """Write the document as `litellm.yaml` into the folder, readable by its owner only; return the path.
+
+    Whole at every moment: several processes of one gateway write it as they start.
+    """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = folder / "litellm.yaml"
-    path.touch(mode=0o600)
-    path.chmod(0o600)
-    path.write_text(yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=True), encoding="utf-8")
-    return path
+    path, fresh = folder / "litellm.yaml", folder / f"litellm.{os.getpid()}.yaml"
+    fresh.touch(mode=0o600)
+    fresh.write_text(yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=True), encoding="utf-8")
+    return fresh.replace(path)
 
 
 def _speaks_chat_alone(document: Mapping[str, Any]) -> bool:

@@ -28,6 +28,7 @@ KEY_HASH = re.compile(r"sha256:[0-9a-f]{64}")
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 NAMESPACE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 EMBEDDER = re.compile(r"fast|quality|[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+POSTGRES_URL = re.compile(r"postgres(ql)?://[^/?]*(/|\?|$)")
 REDIS_URL = re.compile(r"(?:rediss?(?:\+(?:cluster|sentinel))?|unix)://.")
 QDRANT_URL = re.compile(r"https?://[^/@?#\s]+(?:/[^@?#\s]*)?")
 QDRANT_PREFIX = re.compile(r"[A-Za-z0-9_.-]*")
@@ -95,6 +96,13 @@ def _qdrant_prefix(value: str) -> str:
     return value
 
 
+def _postgres_url(value: SecretStr) -> SecretStr:
+    if not POSTGRES_URL.match(value.get_secret_value()):
+        raise ValueError("expected postgresql://, then the host and the database's name")
+    return value
+
+
+PostgresUrl: TypeAlias = Annotated[SecretStr, Strict(False), AfterValidator(_postgres_url)]
 RedisUrl: TypeAlias = Annotated[SecretStr, Strict(False), AfterValidator(_redis_url)]
 QdrantUrl: TypeAlias = Annotated[str, AfterValidator(_qdrant_url)]
 QdrantPrefix: TypeAlias = Annotated[str, AfterValidator(_qdrant_prefix)]
@@ -185,7 +193,7 @@ class QdrantSettings(Section):
         description="Copies that have to confirm a write; empty leaves it to the server.",
     )
     on_disk: bool = Field(
-        default=False, description="Whether vectors are read from disk, in place of memory."
+        default=False, description="Whether vectors and words are read from disk, in place of memory."
     )
     quantization: Literal["none", "scalar", "binary"] = Field(
         default="none",
@@ -322,6 +330,26 @@ class HearthSettings(Section):
         default=None, description="Key of that server; better os.environ/NAME."
     )
     qdrant: QdrantSettings = Field(default=QdrantSettings(), description="The collection in that server.")
+    postgres_url: PostgresUrl | None = Field(
+        default=None,
+        description="PostgreSQL for the event log: `postgresql://user@host/database`, with the parameters "
+        "of libpq (several hosts, TLS); empty keeps it in `data_dir`.",
+    )
+    postgres_connections: int = Field(
+        default=12, ge=2, le=100, description="Most connections to PostgreSQL that a process holds."
+    )
+    worker: Literal["embedded", "external"] = Field(
+        default="embedded",
+        description="Where what was said is filed: in the gateway itself, or in processes of `hearth worker` "
+        "over the same servers.",
+    )
+    drain_seconds: float = Field(
+        default=0,
+        ge=0,
+        le=600,
+        description="Seconds after SIGTERM in which calls are still taken while the gateway says that it is "
+        "not ready: as long as a balancer needs to notice.",
+    )
     durability: Literal["power", "process"] = Field(
         default="power",
         description="What a captured exchange survives: a power cut, or only a killed process (faster).",

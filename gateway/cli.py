@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import typer
 
-from hearth.gateway.commands import chat, demo, history, imports, local, memories, operate, serve
+from hearth.gateway.commands import chat, demo, history, imports, local, memories, operate, serve, work
 from hearth.gateway.commands.output import prepare_streams
 
 app = typer.Typer(
@@ -18,7 +18,12 @@ app = typer.Typer(
 )
 
 PANELS: dict[str, dict[str, Callable[..., None]]] = {
-    "Run": {"serve": serve.serve, "demo": demo.demo, "check-config": local.check_config},
+    "Run": {
+        "serve": serve.serve,
+        "worker": work.worker,
+        "demo": demo.demo,
+        "check-config": local.check_config,
+    },
     "Talk": {"chat": chat.chat, "recall": memories.recall, "search": memories.search},
     "Memory": {
         "add": memories.add,

@@ -27,6 +27,10 @@ class Runtime:
         self._gateway: Gateway | None = None
         self._starter: Callable[[], Awaitable[Gateway]] | None = None
         self._lock = asyncio.Lock()
+        self.counted_together = False
+        """True where several processes of one gateway count in files that each of them can read."""
+        self.ending = False
+        """True from the signal to end on: calls are served, but no new ones should be sent here."""
 
     def install(self, gateway: Gateway | None) -> None:
         """Set the gateway (`hearth serve`), or forget it at shutdown."""

@@ -15,21 +15,23 @@ from typing import NamedTuple
 
 import uvicorn
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from hearth.config.environment import bundled_token_tables, has_master_key, prepare_environment
 from hearth.config.litellm_document import litellm_document, write_document
 from hearth.config.settings import HearthSettings, Settings
 from hearth.gateway.edge import Edge
+from hearth.gateway.ending import Server
 from hearth.gateway.flow import Flow
 from hearth.gateway.runtime import RUNTIME, Gateway
+from hearth.gateway.servers import servers_of
 from hearth.gateway.starting import StartError, late_jobs_allowed
 from hearth.gateway.switchboard import Switchboard
-from hearth.memory.embedded import open_memory
 from hearth.memory.engine import Engine
 from hearth.memory.errors import HearthError
 from hearth.memory.events.spool import Spool
+from hearth.memory.opening import open_memory
 from hearth.memory.recall.policy import RecallPolicy
-from hearth.memory.stores.qdrant_server import QdrantServer
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +45,7 @@ DRAIN_SECONDS = 30
 
 @asynccontextmanager
 async def running(settings: Settings) -> AsyncIterator[Gateway]:
-    """The gateway over the embedded stores of `data_dir`, open until the end."""
+    """The gateway over its stores, open until the end."""
     hearth = settings.hearth
     async with open_memory(
         hearth.data_dir,
@@ -53,18 +55,10 @@ async def running(settings: Settings) -> AsyncIterator[Gateway]:
         spool=hearth.spool_dir,
         ack_seconds=hearth.capture.ack_ms / 1000,
         token_tables=bundled_token_tables(),
-        redis_url=hearth.redis_url.get_secret_value() if hearth.redis_url else "",
-        qdrant=qdrant_server(hearth),
+        servers=servers_of(hearth),
+        worker=hearth.worker,
     ) as engine:
         yield gateway_over(engine, settings)
-
-
-def qdrant_server(hearth: HearthSettings) -> QdrantServer | None:
-    """The server that holds long-term memory; None where it is embedded."""
-    if hearth.qdrant_url is None:
-        return None
-    key = hearth.qdrant_api_key.get_secret_value() if hearth.qdrant_api_key else ""
-    return QdrantServer(url=hearth.qdrant_url, api_key=key, **hearth.qdrant.model_dump())
 
 
 def gateway_over(engine: Engine, settings: Settings) -> Gateway:
@@ -156,6 +150,19 @@ def serve(settings: Settings, *, host: str, port: int) -> None:
         app, opened = compose(settings)
     except OSError as error:
         raise StartError(f"the gateway can't start: {error}") from error
+    serve_app(app, opened, host=host, port=port, drain_seconds=settings.hearth.drain_seconds)
+    leave(settings)
+
+
+def serve_app(
+    app: ASGIApp,
+    opened: AbstractAsyncContextManager[None],
+    *,
+    host: str,
+    port: int,
+    drain_seconds: float,
+) -> None:
+    """Serve `app` with `opened` around it until SIGTERM or SIGINT. Raises StartError."""
     config = uvicorn.Config(
         app,
         host=host,
@@ -165,13 +172,16 @@ def serve(settings: Settings, *, host: str, port: int) -> None:
         access_log=False,
         lifespan="off",
     )
-    server = uvicorn.Server(config)
+    server = Server(config, drain_seconds=drain_seconds)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, server.handle_exit)  # before uvicorn listens, and when it raises it once more
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
         runner.run(_serve(server, opened))
-    spool = Spool(settings.hearth.spool_dir)
-    if waiting := spool.pending():
+
+
+def leave(settings: Settings) -> None:
+    """End the program with status 3 where captures still wait in the spool."""
+    if waiting := Spool(settings.hearth.spool_dir).pending():
         logger.critical("%d captures wait in %s for the event log", waiting, settings.hearth.spool_dir)
         sys.exit(UNFINISHED)
 

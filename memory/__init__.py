@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hearth.memory.embedded import open_memory
     from hearth.memory.engine import Engine
     from hearth.memory.errors import BadInput, HearthError, LogUnavailable, NotFound, StoreUnavailable
+    from hearth.memory.opening import open_memory
     from hearth.memory.ports import MemoryFilter
     from hearth.memory.recall.block import attach, detach
     from hearth.memory.recall.policy import RecallPolicy
@@ -35,7 +35,7 @@ _HOMES = {
     "StoreUnavailable": "errors",
     "attach": "recall.block",
     "detach": "recall.block",
-    "open_memory": "embedded",
+    "open_memory": "opening",
 }
 """Module of each public name."""
 

@@ -12,9 +12,10 @@ import msgspec
 from hearth.memory.engine import Engine
 from hearth.memory.errors import HearthError
 from hearth.memory.events.sql_log import LogHealth
+from hearth.memory.ports import EventLog, LongTerm, ShortTerm
 from hearth.memory.stores.vector_child import ChildHealth
 from hearth.memory.types import Scope, Status
-from hearth.memory.worker import WorkerHealth
+from hearth.memory.worker import WorkerHealth, Working
 
 State = Literal["ok", "degraded", "down"]
 
@@ -64,22 +65,24 @@ async def engine_health(engine: Engine) -> Health:
     """Ask every part, all at once. Never raises for a broken part."""
     since = engine.clock.now() - WINDOW
     waiting = await asyncio.to_thread(engine.capture_path.spooled)
-    log, long_term, worker, short_term = await asyncio.gather(
-        _asked("log", _report(engine.log)),
-        _asked("long_term", _report(engine.long_term)),
-        _asked("worker", engine.worker.health()),
-        _asked("short_term", engine.short_term.latest(Scope(tenant="", user=""), limit=1)),
-    )
-    return overall(
-        {
-            "log": log,
-            "spool": spool_part(waiting, engine.capture_path.lost),
-            "short_term": short_term,
-            "long_term": long_term,
-            "worker": worker,
-            "recall": recall_part([trace.status for trace in engine.traces.since(since)]),
-        }
-    )
+    parts = await store_parts(engine.log, engine.short_term, engine.long_term, engine.worker)
+    spool = spool_part(waiting, engine.capture_path.lost)
+    recall = recall_part([trace.status for trace in engine.traces.since(since)])
+    return overall(parts | {"spool": spool, "recall": recall})
+
+
+async def store_parts(
+    log: EventLog, short_term: ShortTerm, long_term: LongTerm, worker: Working
+) -> dict[str, Part]:
+    """The stores and the worker over them, asked all at once. Never raises for a broken one."""
+    asked = {
+        "log": _report(log),
+        "short_term": short_term.latest(Scope(tenant="", user=""), limit=1),
+        "long_term": _report(long_term),
+        "worker": worker.health(),
+    }
+    found = await asyncio.gather(*(_asked(name, work) for name, work in asked.items()))
+    return dict(zip(asked, found, strict=True))
 
 
 def overall(parts: dict[str, Part]) -> Health:

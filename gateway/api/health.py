@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request, Response
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.metrics_core import Metric
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from pydantic import BaseModel, Field
 
@@ -20,7 +21,7 @@ from hearth.gateway.api.problems import Problem
 from hearth.gateway.api.shapes import example
 from hearth.gateway.api.switches import switches_of
 from hearth.gateway.keys import Key
-from hearth.gateway.runtime import Gateway
+from hearth.gateway.runtime import RUNTIME, Gateway
 from hearth.memory import metrics
 from hearth.memory.health import engine_health
 
@@ -78,6 +79,8 @@ async def live() -> AliveOut:
 @router.get("/v1/health/ready")
 async def ready(engine: TheEngine) -> ReadyOut:
     """Say whether model calls can be served: 503 only while the gateway starts or stops. Needs no key."""
+    if RUNTIME.ending:
+        raise Problem(503, "ending", "Send new calls to another gateway; this one ends.")
     health = await engine_health(engine)
     return ReadyOut(status=health.state, reasons=list(health.reasons))
 
@@ -115,12 +118,21 @@ async def prometheus(request: Request, gateway: TheGateway) -> Response:
     """Counters and timings for Prometheus, to this machine; an admin key sees its own tenant's."""
     key: Key | None = request.state.key
     if request.app.state.door.is_local(request):
-        return Response(generate_latest(metrics.REGISTRY), media_type=CONTENT_TYPE_LATEST)
+        return Response(generate_latest(_counted()), media_type=CONTENT_TYPE_LATEST)
     if key is None or "admin" not in key.scopes:
         raise Problem(403 if key else 401, "forbidden" if key else "no-key", "Metrics need an admin key.")
     own = CollectorRegistry(auto_describe=False)
     own.register(_OwnTenant(key.tenant))
     return Response(generate_latest(own), media_type=CONTENT_TYPE_LATEST)
+
+
+def _counted() -> CollectorRegistry:
+    """What is counted in this process or, where several count together, in all of them."""
+    if not RUNTIME.counted_together:
+        return metrics.REGISTRY
+    together = CollectorRegistry()
+    MultiProcessCollector(together)
+    return together
 
 
 class _OwnTenant(Collector):
@@ -130,7 +142,7 @@ class _OwnTenant(Collector):
         self._tenant = tenant
 
     def collect(self) -> Iterator[Metric]:
-        for metric in metrics.REGISTRY.collect():
+        for metric in _counted().collect():
             metric.samples = [
                 s for s in metric.samples if s.labels.get("tenant", self._tenant) == self._tenant
             ]

@@ -14,7 +14,7 @@ def serve(
     config: Config = None,
     host: Host = "127.0.0.1",
     port: Port = 4000,
-    workers: Annotated[int, typer.Option(min=1, help="Processes; the embedded stores allow one.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="Processes on one port, over shared servers.")] = 1,
 ) -> None:
     """Serve the gateway, with memory, until it is told to end.
 
@@ -33,4 +33,4 @@ def serve(
         note(f"Hearth listens on http://{host}:{port} after {seconds:.0f} s", style="bold")
         note(f"OpenAI base URL http://{host}:{port}/v1, Anthropic base URL http://{host}:{port}")
 
-    run(settings, host=host, port=port, ready=ready)
+    run(settings, host=host, port=port, ready=ready, config=config, workers=workers)

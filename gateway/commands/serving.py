@@ -8,8 +8,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from io import StringIO
 from pathlib import Path
 
@@ -26,9 +26,16 @@ LOOK_SECONDS = 0.1
 
 
 def run(
-    settings: Settings, *, host: str, port: int, ready: Callable[[float], None], quiet: bool = False
+    settings: Settings,
+    *,
+    host: str,
+    port: int,
+    ready: Callable[[float], None],
+    quiet: bool = False,
+    config: Path | None = None,
+    workers: int = 1,
 ) -> None:
-    """Serve until SIGTERM or SIGINT.
+    """Serve until SIGTERM or SIGINT, by several processes where `workers` says so, which read `config`.
 
     `ready` is called once, in a thread of its own, with the seconds that the start took. What LiteLLM prints
     while it starts goes to stderr, or nowhere if `quiet`: stdout is for results. Ends the command with 1
@@ -37,12 +44,26 @@ def run(
     _refuse_taken(host, port)
     _refuse_held(settings.hearth.data_dir / "log.db.lock")
     try:
-        _serve(settings, host=host, port=port, ready=ready, quiet=quiet)
+        with _watched(host, port, ready, quiet=quiet):
+            _serve(settings, config, host=host, port=port, workers=workers)
     except StartError as error:
         fail(error)
 
 
-def _serve(settings: Settings, *, host: str, port: int, ready: Callable[[float], None], quiet: bool) -> None:
+def _serve(settings: Settings, config: Path | None, *, host: str, port: int, workers: int) -> None:
+    if workers > 1 and config is not None:
+        from hearth.gateway.processes import serve_many
+
+        serve_many(settings, config, host=host, port=port, workers=workers)
+    else:
+        from hearth.gateway.server import serve
+
+        serve(settings, host=host, port=port)
+
+
+@contextmanager
+def _watched(host: str, port: int, ready: Callable[[float], None], *, quiet: bool) -> Iterator[None]:
+    """Say what takes its time, and when calls are answered."""
     ended = threading.Event()
     begun = time.monotonic()
 
@@ -59,9 +80,7 @@ def _serve(settings: Settings, *, host: str, port: int, ready: Callable[[float],
     watcher = threading.Thread(target=watch, name="start-watch", daemon=True)
     watcher.start()
     try:
-        from hearth.gateway.server import serve
-
-        serve(settings, host=host, port=port)
+        yield
     finally:
         ended.set()
         watcher.join()

@@ -42,6 +42,8 @@ class Connection(psycopg.Connection[TupleRow]):
                 kept.__exit__(None, None, None)
 
 
+SCHEMA = "hearth"
+"""Where the tables are, in whatever database an address names."""
 PARTITIONS = 16
 """Of the log: events of one user are in one of them, in the order of their commits."""
 

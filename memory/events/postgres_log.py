@@ -17,7 +17,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, wait_exponential_ji
 from hearth.memory.errors import HearthError, LogUnavailable
 from hearth.memory.events import rows
 from hearth.memory.events.kinds import Event
-from hearth.memory.events.postgres import PARTITIONS, Connection, PostgresDatabase, make_months, tidy
+from hearth.memory.events.postgres import PARTITIONS, SCHEMA, Connection, PostgresDatabase, make_months, tidy
 from hearth.memory.events.postgres_pool import PostgresPool
 from hearth.memory.events.postgres_schema import upgrade
 from hearth.memory.events.sql import Database, number_of
@@ -28,8 +28,6 @@ from hearth.memory.types import SEVEN_DAYS
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
-SCHEMA = "hearth"
-"""Where the tables are, in whatever database the address names."""
 MONTHS = 3
 """Tables for payloads that are made ahead."""
 MAX_BATCH = 256

@@ -128,9 +128,10 @@ class PostgresPool:
         """
         if self._threads is None:
             raise LogUnavailable("the event log is not open")
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._run, work)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self.call, work)
 
-    def _run(self, work: Callable[[Connection], T]) -> T:
+    def call(self, work: Callable[[Connection], T]) -> T:
+        """`run` on the caller's own thread."""
         watchdog = self._watchdog
         if watchdog is None:
             raise LogUnavailable("the event log is closed")

@@ -44,6 +44,14 @@ class SqlLog(ABC):
         self._secrets: dict[str, bytes] = {}
 
     @abstractmethod
+    async def start(self) -> None:
+        """Begin to answer. Raises LogUnavailable where that can't come by itself."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Finish the appends under way and let go. Closing twice is no error."""
+
+    @abstractmethod
     async def append(self, events: Sequence[Event]) -> None:
         """See `EventLog.append`."""
 

@@ -99,11 +99,19 @@ class VectorChild:
         embedder: str,
         *,
         qdrant: QdrantServer | None = None,
+        postgres_url: str = "",
         clean_after: float = AFTER_REMOVAL,
     ) -> None:
-        """`clean_after`: seconds at most until the files are rewritten without what was removed."""
+        """`qdrant`: the server that has the collection, `postgres_url`: the one that has its term statistics
+        where several processes share it. `clean_after`: seconds at most until the files are rewritten
+        without what was removed.
+        """
         self._what = wire.Open(
-            directory=str(directory), embedder=embedder, clean_after=clean_after, qdrant=qdrant
+            directory=str(directory),
+            embedder=embedder,
+            clean_after=clean_after,
+            qdrant=qdrant,
+            postgres_url=postgres_url,
         )
         self._link: Link | None = None
         self._state: wire.State | None = None

@@ -18,6 +18,7 @@ from hearth.memory.errors import HearthError
 from hearth.memory.ports import Embedder
 from hearth.memory.stores import vector_child_wire as wire
 from hearth.memory.stores.cleanup import Cleanup
+from hearth.memory.stores.terms import TermStats
 from hearth.memory.stores.vector_child_service import Service
 from hearth.memory.stores.vector_index import VectorIndex
 
@@ -58,7 +59,21 @@ def _index(what: wire.Open, embedder: Embedder) -> VectorIndex:
         return EdgeIndex(Path(what.directory), embedder=embedder.name, dimension=embedder.dimension)
     from hearth.memory.stores.qdrant_index import open_index
 
-    return open_index(what.qdrant, Path(what.directory), embedder=embedder.name, dimension=embedder.dimension)
+    return open_index(
+        what.qdrant,
+        Path(what.directory),
+        embedder=embedder.name,
+        dimension=embedder.dimension,
+        terms=_shared_terms(what.postgres_url, what.qdrant.connections),
+    )
+
+
+def _shared_terms(url: str, connections: int) -> TermStats | None:
+    if not url:
+        return None
+    from hearth.memory.stores.postgres_terms import PostgresTerms
+
+    return PostgresTerms(url, connections=connections)
 
 
 class _Sender:

@@ -30,6 +30,8 @@ class Open(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds at most until files are rewritten without what was removed."""
     qdrant: QdrantServer | None = None
     """The server that has the collection; None: it is embedded."""
+    postgres_url: str = ""
+    """Where the term statistics of a collection in a server are shared; empty: in a file of this process."""
 
 
 class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="ask", omit_defaults=True):

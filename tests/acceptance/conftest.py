@@ -100,22 +100,38 @@ def document(provider: ScriptedProvider, home: Path) -> dict[str, object]:
     }
 
 
-def start(config: dict[str, object], home: Path, *, port: int | None = None) -> GatewayProcess:
+def start(config: dict[str, Any], home: Path, *, port: int | None = None, workers: int = 1) -> GatewayProcess:
     """Start `hearth serve` and wait until it is ready."""
     port = port or free_port()
-    path = home.parent / f"{home.name}.yaml"
-    path.write_text(yaml.safe_dump(config))
-    output = (home.parent / f"{home.name}.log").open("ab")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "hearth.gateway.cli", "serve", "--config", str(path), "--port", str(port)],
-        stdout=output,
-        stderr=output,
-        cwd=home.parent,
-    )
-    output.close()
+    process, log = run_hearth(home, config, "serve", "--port", str(port), "--workers", str(workers))
     gateway = GatewayProcess(url=f"http://127.0.0.1:{port}", process=process, home=home)
-    await_answer(process, f"{gateway.url}/memory/v1/health/ready", Path(output.name))
+    await_answer(process, f"{gateway.url}/memory/v1/health/ready", log)
     return gateway
+
+
+def start_worker(config: dict[str, Any], home: Path) -> GatewayProcess:
+    """Start `hearth worker` and wait until it works."""
+    port = free_port()
+    process, log = run_hearth(home, config, "worker", "--port", str(port))
+    worker = GatewayProcess(url=f"http://127.0.0.1:{port}", process=process, home=home)
+    await_answer(process, f"{worker.url}/health/ready", log)
+    return worker
+
+
+def run_hearth(
+    home: Path, config: dict[str, Any], command: str, *options: str
+) -> tuple[subprocess.Popen[bytes], Path]:
+    """Start a command of `hearth` with the configuration; its process and log. Does not wait."""
+    path, log = home.parent / f"{home.name}.yaml", home.parent / f"{home.name}.log"
+    path.write_text(yaml.safe_dump(config))
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "hearth.gateway.cli", command, "--config", str(path), *options],
+            stdout=output,
+            stderr=output,
+            cwd=home.parent,
+        )
+    return process, log
 
 
 def start_litellm(config: dict[str, Any], folder: Path) -> tuple[subprocess.Popen[bytes], str, Path]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
+from hearth.memory.events.postgres_schema import upgrade
+from hearth.memory.stores.postgres_terms import PostgresTerms
 from hearth.memory.stores.sqlite_terms import SqliteTerms
 from hearth.memory.stores.terms import RecordTerms, TermStats, neutral, weighed
 
@@ -14,9 +17,13 @@ Opener = Callable[[], TermStats]
 """Opens the same statistics again."""
 
 
-@pytest.fixture(name="opened", params=["sqlite"])
-def _opened(tmp_path: Path) -> Opener:
-    return lambda: SqliteTerms(tmp_path / "terms.sqlite")
+@pytest.fixture(name="opened", params=["sqlite", "postgres"])
+def _opened(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
+    if request.param == "sqlite":
+        return lambda: SqliteTerms(tmp_path / "terms.sqlite")
+    url, schema = request.getfixturevalue("postgres_url"), f"t{uuid4().hex}"
+    upgrade(url, schema)
+    return lambda: PostgresTerms(url, connections=2, schema=schema)
 
 
 @pytest.fixture(name="stats")

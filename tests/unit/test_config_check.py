@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hearth.config.check import check, check_stock_plugin, is_loopback
+from hearth.config.check import check, check_stock_plugin, check_worker, is_loopback
 from hearth.config.environment import bundled_token_tables, prepare_environment
 from hearth.config.litellm_document import litellm_document, write_document
 from hearth.config.load import parse_settings
@@ -59,12 +59,36 @@ def test_keyless_beside_keys_is_an_error() -> None:
     assert ("error", "hearth.keyless") in wheres(parse("  keyless: true\n" + KEYS))
 
 
-def test_several_workers_are_an_error_that_names_the_remedy() -> None:
-    """The embedded stores have one owner."""
-    (problem,) = check(parse(), workers=4)
-    assert problem.level == "error"
-    assert "4 gateway workers" in problem.message
-    assert problem.remedy == "serve with one worker"
+SERVERS = {
+    "redis_url": "redis://cache.example",
+    "qdrant_url": "http://vectors.example:6333",
+    "postgres_url": "postgresql://hearth@db.example/hearth",
+}
+
+
+def shared(**settings: str) -> Settings:
+    return parse(KEYS + "".join(f"  {name}: {value}\n" for name, value in settings.items()))
+
+
+@pytest.mark.parametrize("left_out", [None, *SERVERS])
+def test_several_processes_need_servers_to_share(left_out: str | None) -> None:
+    """The gateways' and the workers' own: an error that names what is lacking, and none with all three."""
+    named = {name: url for name, url in SERVERS.items() if name != left_out}
+    several = check(shared(**named), workers=4)
+    elsewhere = check(shared(worker="external", **named))
+    if left_out is None:
+        assert several == elsewhere == check_worker(shared(worker="external", **named)) == []
+        return
+    assert "4 gateway processes" in several[0].message
+    assert [problem.where for problem in elsewhere] == ["hearth.worker"]
+    for problem in (several[0], elsewhere[0], check_worker(shared(worker="external", **named))[0]):
+        assert left_out in problem.remedy
+
+
+def test_a_worker_beside_gateways_that_work_themselves_is_refused() -> None:
+    """Their configuration must say that the work is done elsewhere."""
+    (problem,) = check_worker(shared(**SERVERS))
+    assert (problem.level, problem.where) == ("error", "hearth.worker")
 
 
 def test_a_cache_mark_on_the_last_message_is_a_warning() -> None:

@@ -134,7 +134,7 @@ def test_every_mistake_is_listed_with_key_path_line_value_and_remedy() -> None:
     assert len(found) == 6
 
 
-@pytest.mark.parametrize("key", ["postgres_url", "worker"])
+@pytest.mark.parametrize("key", ["kafka_url", "sharding"])
 def test_settings_that_do_nothing_are_refused(key: str) -> None:
     """What this version does not have is an unknown key, never silently accepted."""
     (problem,) = problems(f"hearth:\n  {key}: x\n")

@@ -135,5 +135,19 @@ CREATE TABLE memories (
     PRIMARY KEY (user_id, id)
 );
 CREATE INDEX memories_by_time ON memories (user_id, created, first);
+-- What lexical search weighs words by, of each owner alone.
+CREATE TABLE term_records (
+    owner text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    person text COLLATE "C" NOT NULL,
+    terms bytea NOT NULL,
+    PRIMARY KEY (owner, id)
+);
+CREATE INDEX term_records_by_person ON term_records (person);
+CREATE TABLE term_frequencies (
+    owner text COLLATE "C" NOT NULL, term bigint NOT NULL, records bigint NOT NULL, PRIMARY KEY (owner, term)
+);
+CREATE TABLE term_owners (owner text COLLATE "C" PRIMARY KEY, records bigint NOT NULL);
+CREATE TABLE term_filled (collection text PRIMARY KEY);
 CREATE FUNCTION instr(hay text, needle text) RETURNS integer
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE RETURN strpos(hay, needle);

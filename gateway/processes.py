@@ -1,0 +1,121 @@
+"""Several gateway processes on one port, over shared servers, kept alive and ended by one parent."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import signal
+import threading
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import uvicorn
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.supervisors.multiprocess import Multiprocess
+
+from hearth.config.load import load_settings
+from hearth.config.settings import Settings
+from hearth.gateway.ending import end_when_told
+from hearth.gateway.runtime import RUNTIME
+from hearth.gateway.server import DRAIN_SECONDS, compose, leave
+from hearth.gateway.starting import StartError
+from hearth.memory.errors import HearthError
+
+logger = logging.getLogger(__name__)
+
+CONFIG = "HEARTH_CONFIG"
+"""Names the configuration for the processes."""
+SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+"""Names the folder in which they count together."""
+HEALTH_SECONDS = 120
+"""A process that says nothing for so long is replaced; loading LiteLLM takes a part of that."""
+
+
+class Served:
+    """An ASGI app with what is open while it serves: the form in which uvicorn starts several."""
+
+    def __init__(self, app: ASGIApp, opened: AbstractAsyncContextManager[None]) -> None:
+        self._app = app
+        self._opened = opened
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a call, or the app's life from its start to its end."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        try:
+            await self._opened.__aenter__()
+        except (HearthError, OSError) as error:
+            await send({"type": "lifespan.startup.failed", "message": f"the gateway can't start: {error}"})
+            return
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self._opened.__aexit__(None, None, None)
+        ended: Message = {"type": "lifespan.shutdown.complete"}
+        await send(ended)
+
+
+def app() -> Served:
+    """One process's app, by the configuration that the environment names."""
+    end_when_told()
+    RUNTIME.counted_together = True
+    composed = compose(load_settings(Path(os.environ[CONFIG]), os.environ))
+    return Served(composed.app, composed.opened)
+
+
+class Gateways(Multiprocess):
+    """uvicorn's processes, of which none is ready for a while before they end."""
+
+    drain_seconds = 0.0
+
+    def handle_term(self) -> None:
+        """Called for SIGTERM; a second one ends them at once."""
+        if not self.drain_seconds or getattr(self, "_ending", False):
+            self.should_exit.set()
+            return
+        self._ending = True
+        for process in self.processes:
+            if process.pid is not None:
+                os.kill(process.pid, signal.SIGUSR1)
+        later = threading.Timer(self.drain_seconds, self.should_exit.set)
+        later.daemon = True
+        later.start()
+
+
+def serve_many(settings: Settings, config: Path, *, host: str, port: int, workers: int) -> None:
+    """Serve by so many processes until SIGTERM or SIGINT; calls in flight are finished and captured first.
+
+    Raises StartError where the port can't be had or a process can't start. Ends with status 3 where captures
+    still wait in the spool.
+    """
+    folder = settings.hearth.data_dir / "metrics"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700, parents=True)
+    os.environ |= {CONFIG: str(config.resolve()), SHARED_FOLDER: str(folder.resolve())}
+    served = uvicorn.Config(
+        f"{__name__}:app",
+        factory=True,
+        host=host,
+        port=port,
+        workers=workers,
+        log_level="warning",
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+        timeout_worker_healthcheck=HEALTH_SECONDS,
+        access_log=False,
+        lifespan="on",
+    )
+    try:
+        sockets = [served.bind_socket()]
+    except SystemExit as end:
+        raise StartError(f"can't listen on {host}:{port}; name another address or port") from end
+    gateways = Gateways(served, sockets)
+    gateways.drain_seconds = settings.hearth.drain_seconds
+    gateways.run()
+    if any(process.exitcode == uvicorn.config.STARTUP_FAILURE for process in gateways.processes):
+        raise StartError("a gateway process can't start; its reason is above")
+    leave(settings)

@@ -1,0 +1,249 @@
+"""The parts of memory put together: the engine of a gateway or a program, and the worker of a process."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Literal
+from uuid import uuid4
+
+import msgspec
+
+from hearth.memory.capture import Capture
+from hearth.memory.clock import SystemClock
+from hearth.memory.engine import Engine
+from hearth.memory.errors import HearthError, LogUnavailable
+from hearth.memory.events.spool import Spool
+from hearth.memory.events.sql_log import SqlLog
+from hearth.memory.events.sqlite_log import SqliteLog
+from hearth.memory.ports import Clock, EventLog, ShortTerm
+from hearth.memory.recall.policy import RecallPolicy
+from hearth.memory.recall.tokens import LocalTokenCounter
+from hearth.memory.runner import Timing
+from hearth.memory.stores.qdrant_server import QdrantServer
+from hearth.memory.stores.redis_client import redis_client
+from hearth.memory.stores.redis_short_term import RedisShortTerm
+from hearth.memory.stores.sqlite_short_term import SqliteShortTerm
+from hearth.memory.stores.vector_child import VectorChild
+from hearth.memory.worker import Worker, WorkersElsewhere
+
+logger = logging.getLogger(__name__)
+
+Durability = Literal["power", "process"]
+
+SHARED_POLL = 0.5
+"""Seconds between two looks at a log that other processes write."""
+
+
+class Servers(msgspec.Struct, frozen=True, kw_only=True):
+    """The servers that hold memory in place of files; empty: a file."""
+
+    redis_url: str = ""
+    """Redis or Valkey for short-term memory (`redis_client` says what it may be)."""
+    postgres_url: str = ""
+    """PostgreSQL for the event log."""
+    postgres_connections: int = 12
+    """The most that this process holds."""
+    qdrant: QdrantServer | None = None
+    """Qdrant for long-term memory; None: files."""
+
+
+class Stores(msgspec.Struct, frozen=True):
+    """The open stores."""
+
+    log: SqlLog
+    short_term: ShortTerm
+    long_term: VectorChild
+    clock: Clock
+
+
+class OpenWorker(msgspec.Struct, frozen=True):
+    """A worker and the stores that it works on."""
+
+    worker: Worker
+    stores: Stores
+
+
+@asynccontextmanager
+async def open_memory(
+    directory: str | Path,
+    *,
+    embedder: str = "fast",
+    durability: Durability = "power",
+    policy: RecallPolicy | None = None,
+    spool: Path | None = None,
+    ack_seconds: float = 0.150,
+    token_tables: Path | None = None,
+    clock: Clock | None = None,
+    servers: Servers | None = None,
+    worker: Literal["embedded", "external"] = "embedded",
+) -> AsyncIterator[Engine]:
+    """Open the memory that lives in `directory`, made if it is absent, and close it at the end.
+
+    `embedder`: `fast` is USE multilingual v3 (any platform), `quality` is multilingual-e5-small (Linux on
+    x86-64, the extra `quality`), `package.module:factory` makes one of your own. `token_tables`: a folder
+    with tiktoken's tables, without which tokens are estimated. `ack_seconds`: how long a capture waits for
+    the log before it goes to `spool`, a folder inside `directory` unless another is given. `servers`: what is
+    held by servers instead of files; one that is down is waited for beside the calls. `worker`: whether this
+    process files what was said, or those of `open_worker` over the same servers.
+
+    Raises LogUnavailable where the folder can't be used, StoreUnavailable where there is no such embedder
+    or another process has the memory open.
+    """
+    home = _private_folder(Path(directory))
+    async with AsyncExitStack() as stack:
+        stores = await stack.enter_async_context(
+            _opened(home, embedder, durability, clock or SystemClock(), servers or Servers())
+        )
+        working = WorkersElsewhere(stores.log) if worker == "external" else _worker(stores)
+        outbox = Spool(spool or home / "spool")
+        stack.callback(outbox.close)
+        capture = Capture(
+            log=stores.log,
+            spool=outbox,
+            short_term=stores.short_term,
+            ack_seconds=ack_seconds,
+            appended=working.notify,
+        )
+        engine = Engine(
+            log=stores.log,
+            short_term=stores.short_term,
+            long_term=stores.long_term,
+            capture=capture,
+            worker=working,
+            counter=LocalTokenCounter(token_tables),
+            clock=stores.clock,
+            policy=policy or RecallPolicy(),
+            embedder=stores.long_term.embedder,
+        )
+        await stack.enter_async_context(_at_work(working, capture, outbox, stores.log))
+        yield engine
+
+
+@asynccontextmanager
+async def _at_work(
+    working: Worker | WorkersElsewhere, capture: Capture, outbox: Spool, log: EventLog
+) -> AsyncIterator[None]:
+    """What goes on beside the calls; at the end captures under way and the spool go into the log."""
+    await _try_to_empty(outbox, log)
+    if isinstance(working, Worker):
+        await working.start()
+    emptying = asyncio.create_task(capture.empty_spool())
+    try:
+        yield
+    finally:
+        emptying.cancel()
+        await capture.drain()
+        await _try_to_empty(outbox, log)
+        if isinstance(working, Worker):
+            await working.stop()
+
+
+@asynccontextmanager
+async def open_worker(
+    directory: str | Path, *, embedder: str = "fast", durability: Durability = "power", servers: Servers
+) -> AsyncIterator[OpenWorker]:
+    """A worker over shared servers, not started yet: any number of them share the log.
+
+    `directory` holds what the process keeps for itself. Raises as `open_memory` does.
+    """
+    home = _private_folder(Path(directory))
+    async with _opened(home, embedder, durability, SystemClock(), servers) as stores:
+        worker = _worker(stores)
+        try:
+            yield OpenWorker(worker, stores)
+        finally:
+            await worker.stop()
+
+
+@asynccontextmanager
+async def _opened(
+    home: Path, embedder: str, durability: Durability, clock: Clock, servers: Servers
+) -> AsyncIterator[Stores]:
+    async with AsyncExitStack() as stack:
+        log = await stack.enter_async_context(_log(home, durability, clock, servers))
+        short_term = await stack.enter_async_context(_short_term(home, servers.redis_url))
+        long_term = VectorChild(
+            home / "long_term", embedder, qdrant=servers.qdrant, postgres_url=servers.postgres_url
+        )
+        await long_term.start()
+        stack.push_async_callback(long_term.close)
+        yield Stores(log, short_term, long_term, clock)
+
+
+def _worker(stores: Stores) -> Worker:
+    """Alone with a file it keeps one name, and so takes its own leases over at once after a crash."""
+    shared = stores.log.partitions > 1
+    return Worker(
+        log=stores.log,
+        consumers=stores.log,
+        short_term=stores.short_term,
+        long_term=stores.long_term,
+        clock=stores.clock,
+        owner=f"{socket.gethostname()} {os.getpid()} {uuid4().hex[:8]}" if shared else "embedded",
+        timing=Timing(poll=SHARED_POLL) if shared else None,
+    )
+
+
+@asynccontextmanager
+async def _log(home: Path, durability: Durability, clock: Clock, servers: Servers) -> AsyncIterator[SqlLog]:
+    log = _log_of(home, durability, clock, servers)
+    await log.start()
+    try:
+        yield log
+    finally:
+        await log.close()
+
+
+def _log_of(home: Path, durability: Durability, clock: Clock, servers: Servers) -> SqlLog:
+    if not servers.postgres_url:
+        return SqliteLog(home / "log.db", durability=durability, clock=clock)
+    # takes most of a second to load, which a log in a file should not pay
+    from hearth.memory.events.postgres_log import PostgresLog
+
+    return PostgresLog(
+        servers.postgres_url,
+        durability=durability,
+        clock=clock,
+        connections=servers.postgres_connections,
+    )
+
+
+@asynccontextmanager
+async def _short_term(home: Path, redis_url: str) -> AsyncIterator[ShortTerm]:
+    """In the named server, which may be down now and come later, or else in a file of the folder."""
+    if redis_url:
+        client = redis_client(redis_url)
+        try:
+            yield RedisShortTerm(client)
+        finally:
+            await client.aclose()
+        return
+    store = SqliteShortTerm(home / "short_term.db")
+    await store.start()
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def _private_folder(path: Path) -> Path:
+    """The folder, made for its owner's eyes alone where it is absent. Raises LogUnavailable."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise LogUnavailable(f"the folder {path} can't be made: {error}") from error
+    return path
+
+
+async def _try_to_empty(spool: Spool, log: EventLog) -> None:
+    """Bring what waits in the spool into the log; what it does not take stays on disk."""
+    try:
+        await spool.drain(log)
+    except HearthError:
+        logger.warning("captures stay in the spool for now", exc_info=True)
