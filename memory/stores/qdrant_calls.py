@@ -140,4 +140,5 @@ def _words(error: UnexpectedResponse) -> str:
 def _happened(source: Exception) -> str:
     if isinstance(source, httpx.TimeoutException):
         return "no answer in time"
-    return f"{type(source).__name__}: {source}"
+    # What the client could not read may hold people's texts.
+    return f"{type(source).__name__}: {source}" if isinstance(source, httpx.HTTPError) else "no such answer"
