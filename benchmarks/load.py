@@ -67,6 +67,7 @@ def _soak(parts: Any) -> None:
     part = parts.add_parser("soak", help="memory of a gateway's processes under steady traffic")
     part.add_argument("--minutes", type=float, default=30.0)
     part.add_argument("--rate", type=float, default=5.0, help="calls a second")
+    part.add_argument("--warm", type=int, default=10_500, help="calls before, three times as fast")
     part.add_argument("--pages", type=int, default=10_000, help="stored at the start")
     part.add_argument("--embedder", choices=("fast", "quality"), default="fast")
     part.add_argument("--every", type=float, default=5.0, help="seconds between two samples")

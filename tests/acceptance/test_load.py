@@ -80,14 +80,15 @@ def test_what_a_call_costs_is_told_apart_by_process_and_store(tmp_path: Path) ->
 
 def test_a_soak_is_written_down_and_drawn(tmp_path: Path) -> None:
     """Every sample is a line of the file, and the picture has a line a process and kind of memory."""
-    given = ("--minutes", "0.05", "--pages", PAGES, "--every", "1", "--rate", "5", "--out", "soak")
+    given = ("--minutes", "0.05", "--pages", PAGES, "--every", "1", "--rate", "5", "--warm", "10")
+    given = (*given, "--out", "soak")
     tables = _run(tmp_path, "soak", *given)
     rows = tables["Memory from the first stretch to the last, MiB"]
     assert {row["process"] for row in rows} == {"gateway", "gateway: vector child"}
     with (tmp_path / "soak.csv").open(encoding="utf-8") as file:
         samples = list(csv.DictReader(file))
     assert {row["process"] for row in samples} == {"gateway", "gateway: vector child"}
-    assert int(samples[-1]["calls"]) == tables["Calls"][0]["calls"] == 15
+    assert int(samples[-1]["calls"]) == 10 + tables["Calls"][0]["calls"] == 10 + 15
     picture = ElementTree.parse(tmp_path / "soak.svg")
     drawn = [
         one for one in picture.iter("{http://www.w3.org/2000/svg}path") if "line" in one.get("class", "")
