@@ -100,8 +100,7 @@ def search(engine: Engine[K], request: SearchRequest, vector: Vector | None, wor
     kept = best(found, limit=request.limit)
     if not kept:
         return []
-    scores, records = engine.score(queries | _coverage(words), owners, kept)
-    return [_hit(point, records[point], scores) for point in kept if point in records]
+    return _hits(kept, *engine.score(queries | _coverage(words), owners, kept))
 
 
 def owned_by(*owners: str) -> AnyOf:
@@ -142,14 +141,17 @@ def _coverage(words: QueryTerms) -> Queries:
     return {"coverage": Near("lexical", Sparse(*coverage_dimensions(words)))} if words.held else {}
 
 
-def _hit(point: K, record: msgspec.Raw, scores: Scores[K]) -> Hit:
-    def of(name: str) -> float | None:
-        return scores.get(name, {}).get(point)
-
-    return Hit(
-        record=record,
-        text_score=of("text"),
-        context_score=of("context"),
-        lexical_score=of("lexical") or 0.0,
-        coverage=min(of("coverage") or 0.0, 1.0),
-    )
+def _hits(kept: Sequence[K], scores: Scores[K], records: Mapping[K, msgspec.Raw]) -> list[Hit]:
+    text, context = scores.get("text", {}), scores.get("context", {})
+    lexical, coverage = scores.get("lexical", {}), scores.get("coverage", {})
+    return [
+        Hit(
+            record=records[point],
+            text_score=text.get(point),
+            context_score=context.get(point),
+            lexical_score=lexical.get(point, 0.0),
+            coverage=min(coverage.get(point, 0.0), 1.0),
+        )
+        for point in kept
+        if point in records
+    ]
