@@ -109,18 +109,16 @@ class PostgresTerms:
 
         return weighed(wanted, *self._ask(ask))
 
-    @property
-    def filled(self) -> str:
+    def is_filled(self, collection: str) -> bool:
         """See TermStats."""
-        row = self._ask(lambda db: db.execute("SELECT collection FROM term_filled").fetchone())
-        return str(row[0]) if row else ""
+        found = "SELECT 1 FROM term_filled WHERE collection = ?"
+        return self._ask(lambda db: db.execute(found, (collection,)).fetchone()) is not None
 
     def mark_filled(self, collection: str) -> None:
         """See TermStats."""
 
         def change(db: PostgresDatabase) -> None:
-            db.execute("DELETE FROM term_filled")
-            db.execute("INSERT INTO term_filled VALUES (?)", (collection,))
+            db.execute("INSERT INTO term_filled VALUES (?) ON CONFLICT DO NOTHING", (collection,))
 
         self._change(change)
 

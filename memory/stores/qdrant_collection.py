@@ -146,7 +146,7 @@ class QdrantCollection:
     def _is_counted(self) -> bool:
         """Whether the statistics are of this collection; taken as given where they can't be asked now."""
         try:
-            return self._terms.filled == self._made
+            return self._terms.is_filled(self._made)
         except StoreUnavailable:
             return True
 

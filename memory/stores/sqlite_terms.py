@@ -92,18 +92,16 @@ class SqliteTerms:
             holding = dict(rows.fetchall())
         return weighed(wanted, holding.pop(_ALL), holding)
 
-    @property
-    def filled(self) -> str:
+    def is_filled(self, collection: str) -> bool:
         """See TermStats."""
         with self._turn:
-            found = self._db.execute("SELECT collection FROM filled").fetchone()
-        return str(found[0]) if found else ""
+            found = self._db.execute("SELECT 1 FROM filled WHERE collection = ?", (collection,))
+            return found.fetchone() is not None
 
     def mark_filled(self, collection: str) -> None:
         """See TermStats."""
         with self._turn:
-            self._db.execute("DELETE FROM filled")
-            self._db.execute("INSERT INTO filled VALUES (?)", (collection,))
+            self._db.execute("INSERT OR IGNORE INTO filled VALUES (?)", (collection,))
 
     def commit(self) -> None:
         """See TermStats."""

@@ -67,13 +67,12 @@ class TermStats(Protocol):
         """A query's terms by their idf among the owners' records together."""
         ...
 
-    @property
-    def filled(self) -> str:
-        """Names the collection whose records are counted here, all of them; empty while that is not so."""
+    def is_filled(self, collection: str) -> bool:
+        """Whether all of that collection's records are counted here."""
         ...
 
     def mark_filled(self, collection: str) -> None:
-        """From now on `filled` is that."""
+        """From now on they are. Collections of several embedders hold the same records; each is marked."""
         ...
 
     def commit(self) -> None:

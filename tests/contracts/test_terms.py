@@ -81,15 +81,16 @@ def test_absent_terms_count_in_the_mass_but_are_not_searched(stats: TermStats):
 
 
 def test_statistics_survive_reopening(opened: Opener):
-    """What was committed is there again after closing, and which collection they belong to."""
+    """What was committed is there again after closing, and which collections they belong to."""
     stats = opened()
-    assert stats.filled == ""
+    assert not stats.is_filled("first")
     stats.add([record("r1", 5)])
     stats.mark_filled("first")
     stats.mark_filled("second")
+    stats.mark_filled("second")
     stats.close()
     again = opened()
-    assert again.filled == "second"
+    assert [again.is_filled(name) for name in ("first", "second", "third")] == [True, True, False]
     assert again.weigh(["t/u"], [5]) == weighed([5], 1, {5: 1})
     again.close()
 
