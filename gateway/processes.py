@@ -64,7 +64,11 @@ def app() -> Served:
     """One process's app, by the configuration that the environment names."""
     end_when_told()
     RUNTIME.counted_together = True
+    # While LiteLLM loads, which takes long and serves nobody yet, a signal to end means just that.
+    handlers = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGTERM, signal.SIGINT)}
     composed = compose(load_settings(Path(os.environ[CONFIG]), os.environ))
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
     return Served(composed.app, composed.opened)
 
 

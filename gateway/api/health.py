@@ -80,7 +80,7 @@ async def live() -> AliveOut:
 async def ready(engine: TheEngine) -> ReadyOut:
     """Say whether model calls can be served: 503 only while the gateway starts or stops. Needs no key."""
     if RUNTIME.ending:
-        raise Problem(503, "ending", "Send new calls to another gateway; this one ends.")
+        raise Problem(503, "unavailable", "Send new calls to another gateway; this one ends.")
     health = await engine_health(engine)
     return ReadyOut(status=health.state, reasons=list(health.reasons))
 

@@ -16,6 +16,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, wait_exponential_ji
 
 from hearth.memory.errors import HearthError, LogUnavailable
 from hearth.memory.events import rows
+from hearth.memory.events.codec import micros
 from hearth.memory.events.kinds import Event
 from hearth.memory.events.postgres import PARTITIONS, SCHEMA, Connection, PostgresDatabase, make_months, tidy
 from hearth.memory.events.postgres_pool import PostgresPool
@@ -122,17 +123,20 @@ class PostgresLog(SqlLog):
 
     async def health(self) -> LogHealth:
         """How the log does; never raises for a server that is down."""
-        error, events = self._last_error, 0
+        events = 0
         try:
             events = await self._read(_count)
-        except LogUnavailable as unreadable:
-            error = error or str(unreadable)
+            if self._last_error:
+                await self._write(_probe)
+                self._last_error = ""
+        except LogUnavailable as error:
+            self._last_error = str(error)
         return LogHealth(
             wal_bytes=0,
             fsync_p50_ms=statistics.median(self._commit_seconds) * 1000 if self._commit_seconds else 0.0,
-            writable=not error,
+            writable=not self._last_error,
             events=events,
-            last_error=error,
+            last_error=self._last_error,
         )
 
     async def truncate(self) -> bool:
@@ -292,3 +296,11 @@ def _append_all(db: PostgresDatabase, batch: Sequence[_Append]) -> None:
 def _count(db: Database) -> int:
     """By the server's own statistics: a count would read the whole table."""
     return max(number_of(db.execute("SELECT reltuples FROM pg_class WHERE oid = 'events'::regclass")), 0)
+
+
+def _probe(db: Database) -> None:
+    """Write something: after a failure another process may have brought the lost appends into the log."""
+    db.execute(
+        "INSERT INTO probes VALUES ('health', ?) ON CONFLICT (name) DO UPDATE SET at = excluded.at",
+        (micros(db.now()),),
+    )
