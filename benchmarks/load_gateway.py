@@ -113,11 +113,12 @@ class Bench:
     def run(self) -> dict[str, list[dict[str, Any]]]:
         """Start, warm, ask, wait for the worker, and account for everything."""
         with tempfile.TemporaryDirectory(prefix="hearth-load-") as name:
-            data = Path(name) / "data"
+            folders = [Path(name) / f"data-{number}" for number in range(self._gateways)]
+            data = folders[0]
             shutil.copytree(filled(self.population.pages), data)
             stored = disk(data)
-            section = {"data_dir": str(data), "embedder": EMBEDDER, "keys": keys(self.population)}
-            sections = [{**section, **self._section}] * self._gateways
+            common = {"embedder": EMBEDDER, "keys": keys(self.population), **self._section}
+            sections = [{**common, "data_dir": str(folder)} for folder in folders]
             with deployed(Path(name), sections) as served:
                 found = self._measured(served)
                 return {**found, "Disk": self._disk(stored), "Short-term memory": [self._short_term(data)]}
@@ -180,12 +181,15 @@ class Bench:
 
 
 def run(
-    sizes: Sequence[int], *, rate: float, count: int, gateways: int, valkey: bool
+    sizes: Sequence[int], *, rate: float, count: int, gateways: int, section: dict[str, Any], valkey: bool
 ) -> Mapping[str, list[dict[str, Any]]]:
-    """Each population in turn; with `valkey` short-term memory lies in a server started for it."""
+    """Each population in turn; with `valkey` short-term memory lies in a server started for it.
+
+    `section` is added to each gateway's. A population is stored in the first gateway's folder: what the
+    section puts into a server begins as it is there.
+    """
     importable()
     with ExitStack() as stack:
-        section: dict[str, Any] = {}
         if valkey:
             server = stack.enter_context(ValkeyServer(save="", appendonly="no"))
             section["redis_url"] = f"redis://127.0.0.1:{server.port}/0"
