@@ -137,6 +137,7 @@ class Bench:
         after, redis_after = cpu(found), redis_calls(self._section.get("redis_url"))
         whole = {**self._about, **times.numbers(), "recalls whole": traffic.status["ok"] / self._count}
         costs = {f"{role}, ms": cost for role, cost in spent(before, after, self._count).items()}
+        costs["together, ms"] = sum(costs.values())
         busy = memory_by_role(found)
         return {
             "Calls": [whole],
@@ -181,7 +182,7 @@ class Bench:
 
 
 def run(
-    sizes: Sequence[int], *, rate: float, count: int, gateways: int, section: dict[str, Any], valkey: bool
+    sizes: Sequence[int], *, rate: float, count: int, gateways: int, section: Section, valkey: bool
 ) -> Mapping[str, list[dict[str, Any]]]:
     """Each population in turn; with `valkey` short-term memory lies in a server started for it.
 
@@ -189,16 +190,24 @@ def run(
     section puts into a server begins as it is there.
     """
     importable()
-    with ExitStack() as stack:
-        if valkey:
-            server = stack.enter_context(ValkeyServer(save="", appendonly="no"))
-            section["redis_url"] = f"redis://127.0.0.1:{server.port}/0"
-        tables: dict[str, list[dict[str, Any]]] = {}
-        for pages in sizes:
-            bench = Bench(pages, rate=rate, count=count, gateways=gateways, section=section)
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for pages in sizes:
+        with _short_term_server(valkey) as server:
+            whole = {**section, **server}
+            bench = Bench(pages, rate=rate, count=count, gateways=gateways, section=whole)
             for title, rows in bench.run().items():
                 tables.setdefault(title, []).extend(rows)
-        tables["Calls of the stores' ports"] = [
-            row for pages in sizes for row in asyncio.run(trips_a_call(pages, COUNTED))
-        ]
+    tables["Calls of the stores' ports"] = [
+        row for pages in sizes for row in asyncio.run(trips_a_call(pages, COUNTED))
+    ]
     return {title: rows for title, rows in tables.items() if rows}
+
+
+@contextmanager
+def _short_term_server(wanted: bool) -> Iterator[Section]:
+    """What a section says of an empty Valkey server; nothing where none is wanted."""
+    if not wanted:
+        yield {}
+        return
+    with ValkeyServer(save="", appendonly="no") as server:
+        yield {"redis_url": f"redis://127.0.0.1:{server.port}/0"}

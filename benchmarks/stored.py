@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
-from hearth.memory.opening import open_memory
 from hearth.memory.engine import Engine
+from hearth.memory.opening import open_memory
 from hearth.memory.types import ImportedTurn, Scope
 
 USERS = 200
