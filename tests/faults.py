@@ -58,10 +58,9 @@ class Relay:
 
     async def _close(self) -> None:
         self._server.close()
+        self._mode = "refuse"
         self._end_all()
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in tasks:
-            task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _end_all(self) -> None:

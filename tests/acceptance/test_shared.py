@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from tests.acceptance.conftest import (
     wait_until,
 )
 from tests.acceptance.shared import Servers, shared_servers
-from tests.acceptance.talk import ask, exchanges, remember
+from tests.acceptance.talk import Answer, ask, exchanges, remember
 
 SAID = "I keep my bicycle in the cellar of the library."
 QUESTION = "Where do I keep my bicycle?"
@@ -178,28 +179,40 @@ def test_case_46_without_its_database_calls_go_on_and_nothing_is_lost(
     assert len(recorded) in range(7)
 
 
+@pytest.mark.usefixtures("workers")
 def test_ending_takes_readiness_away_first(
     servers: Servers, folder: Path, provider: ScriptedProvider, user: str
 ) -> None:
     """After SIGTERM it says that it is not ready and still serves; then it ends, and every reply is kept."""
     home = folder / "ending"
-    gateway = start(servers.config(provider, home, drain_seconds=2), home)
     provider.reply("One two three four five.", gap=0.5)
-    answers: list[Any] = []
-    calling = threading.Thread(
-        target=lambda: answers.append(ask(gateway, user, "Count slowly, please.", stream=True))
-    )
-    calling.start()
-    wait_until(lambda: provider.requests)
-    os.kill(gateway.process.pid, signal.SIGTERM)
-    with gateway.client(ADMIN) as client:
-        wait_until(lambda: client.get("/memory/v1/health/ready").status_code == 503)
-    assert ask(gateway, user, "Are you still there?").status == 200
-    assert gateway.process.wait(60) == 0
-    calling.join()
+    answers: list[Answer] = []
+    with served(servers.config(provider, home, drain_seconds=2), home) as gateway:
+        calling = threading.Thread(
+            target=lambda: answers.append(ask(gateway, user, "Count slowly, please.", stream=True))
+        )
+        calling.start()
+        wait_until(lambda: provider.requests)
+        os.kill(gateway.process.pid, signal.SIGTERM)
+        with gateway.client(ADMIN) as client:
+            wait_until(lambda: client.get("/memory/v1/health/ready").status_code == 503)
+        assert ask(gateway, user, "Are you still there?").status == 200
+        assert gateway.process.wait(60) == 0
+        calling.join()
     assert answers[0].status == 200
-    again = start(servers.config(provider, home), home)
-    kept = {one["user_text"]: one["reply_text"] for one in exchanges(again, user)}
-    assert kept["Count slowly, please."] == "One two three four five."
-    assert "Are you still there?" in kept
-    assert stop(again) == 0
+    with served(servers.config(provider, home), home) as again:
+        kept = {one["user_text"]: one["reply_text"] for one in exchanges(again, user)}
+        assert kept["Count slowly, please."] == "One two three four five."
+        assert "Are you still there?" in kept
+        assert stop(again) == 0
+
+
+@contextmanager
+def served(config: dict[str, Any], home: Path) -> Iterator[GatewayProcess]:
+    """A gateway that is gone at the end, whatever a test made of it."""
+    gateway = start(config, home)
+    try:
+        yield gateway
+    finally:
+        gateway.process.kill()
+        gateway.process.wait()
