@@ -26,7 +26,7 @@ from hearth.gateway.flow import Flow
 from hearth.gateway.runtime import RUNTIME, Gateway
 from hearth.gateway.servers import servers_of
 from hearth.gateway.starting import StartError, late_jobs_allowed
-from hearth.gateway.switchboard import Switchboard
+from hearth.gateway.switchboard import FileSwitchboard, Notes, SharedSwitchboard, Switchboard
 from hearth.memory.engine import Engine
 from hearth.memory.errors import HearthError
 from hearth.memory.events.spool import Spool
@@ -58,7 +58,12 @@ async def running(settings: Settings) -> AsyncIterator[Gateway]:
         servers=servers_of(hearth),
         worker=hearth.worker,
     ) as engine:
-        yield gateway_over(engine, settings)
+        gateway = gateway_over(engine, settings)
+        following = asyncio.create_task(gateway.switchboard.follow(), name="hearth-switches")
+        try:
+            yield gateway
+        finally:
+            following.cancel()
 
 
 def gateway_over(engine: Engine, settings: Settings) -> Gateway:
@@ -66,8 +71,14 @@ def gateway_over(engine: Engine, settings: Settings) -> Gateway:
     return Gateway(
         settings=settings,
         flow=Flow(engine, full_tools=settings.hearth.capture.tools == "full"),
-        switchboard=Switchboard(settings.hearth.data_dir / "switches.json"),
+        switchboard=_switchboard(engine, settings.hearth),
     )
+
+
+def _switchboard(engine: Engine, hearth: HearthSettings) -> Switchboard:
+    if isinstance(engine.log, Notes):
+        return SharedSwitchboard(engine.log)
+    return FileSwitchboard(hearth.data_dir / "switches.json")
 
 
 def recall_policy(hearth: HearthSettings) -> RecallPolicy:

@@ -1,19 +1,43 @@
-"""The runtime switches of memory, kept in a file so that they outlive a restart and reach every process."""
+"""The runtime switches of memory, which outlive a restart and reach every process."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
 from hearth.config.switches import ModeName, Switches
+from hearth.memory.errors import LogUnavailable
 
 logger = logging.getLogger(__name__)
 
+LOOK_SECONDS = 2.0
+"""Between two looks at switches that another gateway may set."""
+NOTE = "switches"
 
-class Switchboard:
-    """Reads the switches at each change of the file; sets one atomically."""
+
+class Switchboard(Protocol):
+    """The switches of all processes of this gateway."""
+
+    def current(self) -> Switches:
+        """The switches as far as this process knows; where they can't be known memory is off for all."""
+        ...
+
+    async def set(self, mode: ModeName, *, tenant: str = "", key: str = "") -> Switches:
+        """Switch all (neither named), one tenant or one key; `on` lifts that switch again."""
+        ...
+
+    async def follow(self) -> None:
+        """Look for what others set, until cancelled."""
+        ...
+
+
+class FileSwitchboard:
+    """In a file of the data folder: read at each change of it, and set atomically."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -21,7 +45,7 @@ class Switchboard:
         self._switches = Switches()
 
     def current(self) -> Switches:
-        """The switches as the file says now; a file that can't be read turns memory off, and is logged."""
+        """See `Switchboard.current`. A file that can't be read turns memory off, and is logged."""
         try:
             stamp = self._path.stat().st_mtime_ns
         except FileNotFoundError:
@@ -31,15 +55,15 @@ class Switchboard:
             self._stamp = stamp
         return self._switches
 
-    def set(self, mode: ModeName, *, tenant: str = "", key: str = "") -> Switches:
-        """Switch all (neither named), one tenant or one key; `on` lifts that switch again."""
-        now = self.current()
-        if tenant:
-            new = msgspec.structs.replace(now, tenants=_with(now.tenants, tenant, mode))
-        elif key:
-            new = msgspec.structs.replace(now, keys=_with(now.keys, key, mode))
-        else:
-            new = msgspec.structs.replace(now, everyone=mode)
+    async def set(self, mode: ModeName, *, tenant: str = "", key: str = "") -> Switches:
+        """See `Switchboard.set`."""
+        return await asyncio.to_thread(self._set, mode, tenant, key)
+
+    async def follow(self) -> None:
+        """Nothing to do: each call looks at the file."""
+
+    def _set(self, mode: ModeName, tenant: str, key: str) -> Switches:
+        new = _switched(self.current(), mode, tenant, key)
         draft = self._path.with_suffix(".new")
         draft.write_bytes(msgspec.json.encode(new))
         draft.replace(self._path)
@@ -51,6 +75,68 @@ class Switchboard:
         except (OSError, msgspec.MsgspecError):
             logger.exception("the switches in %s can't be read; memory is off for all", self._path)
             return Switches(everyone="off")
+
+
+@runtime_checkable
+class Notes(Protocol):
+    """A log that keeps notes for all processes."""
+
+    async def note(self, name: str) -> bytes:
+        """The note of that name; empty where there is none. Raises LogUnavailable."""
+        ...
+
+    async def change_note(self, name: str, change: Callable[[bytes], bytes]) -> bytes:
+        """Replace it by what `change` makes of it. Raises LogUnavailable."""
+        ...
+
+
+class SharedSwitchboard:
+    """In the database of the event log: every gateway over it follows within `LOOK_SECONDS`.
+
+    Until it was read once memory is off; when it can't be read any more the last state holds.
+    """
+
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
+        self._switches = Switches(everyone="off")
+
+    def current(self) -> Switches:
+        """See `Switchboard.current`."""
+        return self._switches
+
+    async def set(self, mode: ModeName, *, tenant: str = "", key: str = "") -> Switches:
+        """See `Switchboard.set`. Raises LogUnavailable."""
+
+        def change(body: bytes) -> bytes:
+            return msgspec.json.encode(_switched(_decoded(body), mode, tenant, key))
+
+        self._switches = _decoded(await self._notes.change_note(NOTE, change))
+        return self._switches
+
+    async def look(self) -> None:
+        """Read them now. Raises LogUnavailable."""
+        self._switches = _decoded(await self._notes.note(NOTE))
+
+    async def follow(self) -> None:
+        """See `Switchboard.follow`."""
+        while True:
+            try:
+                await self.look()
+            except LogUnavailable as error:
+                logger.warning("the switches can't be read; the last ones hold: %s", error)
+            await asyncio.sleep(LOOK_SECONDS)
+
+
+def _decoded(body: bytes) -> Switches:
+    return msgspec.json.decode(body, type=Switches) if body else Switches()
+
+
+def _switched(now: Switches, mode: ModeName, tenant: str, key: str) -> Switches:
+    if tenant:
+        return msgspec.structs.replace(now, tenants=_with(now.tenants, tenant, mode))
+    if key:
+        return msgspec.structs.replace(now, keys=_with(now.keys, key, mode))
+    return msgspec.structs.replace(now, everyone=mode)
 
 
 def _with(modes: object, name: str, mode: ModeName) -> dict[str, ModeName]:

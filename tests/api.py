@@ -17,7 +17,7 @@ from hearth.gateway.api.door import Door
 from hearth.gateway.flow import Flow
 from hearth.gateway.keys import Key, key_table, presented_key
 from hearth.gateway.runtime import Gateway
-from hearth.gateway.switchboard import Switchboard
+from hearth.gateway.switchboard import FileSwitchboard
 from hearth.memory.capture import Capture
 from hearth.memory.engine import Engine
 from hearth.memory.events.spool import Spool
@@ -83,7 +83,7 @@ async def open_api(
         gateway = Gateway(
             settings=Settings(hearth=hearth),
             flow=Flow(engine),
-            switchboard=Switchboard(home / "switches.json"),
+            switchboard=FileSwitchboard(home / "switches.json"),
         )
         table = key_table(hearth)
 

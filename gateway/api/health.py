@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -96,7 +95,7 @@ async def health(request: Request, gateway: TheGateway, response: Response) -> H
     return HealthOut(
         status=found.state,
         reasons=list(found.reasons),
-        switched=_switched(await asyncio.to_thread(gateway.switchboard.current), key, gateway),
+        switched=_switched(gateway.switchboard.current(), key, gateway),
         parts={
             name: PartOut(status=part.state, reasons=list(part.reasons), numbers=part.numbers)
             for name, part in found.parts.items()

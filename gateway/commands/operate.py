@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, get_args
 from urllib.parse import quote
 
 import typer
 
+from hearth.config.settings import Settings
+from hearth.config.switches import ModeName, Switches
 from hearth.gateway.commands.client import Answer, gateway
 from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Config, Json, Limit, Url
 from hearth.gateway.commands.output import FAILED, MISUSED, fail, note, say, say_json, table
+
+if TYPE_CHECKING:
+    from hearth.gateway.switchboard import FileSwitchboard
 
 _SWITCHED = {
     "settings": "every call that does not ask for more, by the settings",
@@ -126,23 +132,52 @@ def _confirm(user: str) -> None:
 
 
 def _switch_everyone(mode: str | None, name: str | None, config: Path | None) -> Answer:
-    """The switches of all tenants stand in the gateway's data folder, out of every key's reach."""
+    """The switches of all tenants stand where no key reaches: in the data folder, or the log's database."""
     import msgspec
 
-    from hearth.config.switches import ModeName
     from hearth.gateway.commands.settings import load
-    from hearth.gateway.switchboard import Switchboard
 
     known = get_args(ModeName)
     if name is not None or (mode is not None and mode not in known):
         expected = "--everyone without --only" if name is not None else f"one of {', '.join(known)}"
         fail(f"expected {expected}", MISUSED)
-    folder = load(config).hearth.data_dir
+    wanted = None if mode is None else msgspec.convert(mode, ModeName)
+    now = _switched(load(config), wanted)
+    return {"everyone": now.everyone, "tenants": dict(now.tenants), "keys": dict(now.keys)}
+
+
+def _switched(settings: Settings, mode: ModeName | None) -> Switches:
+    """The switches, changed if a mode is given, of the database or the folder that the settings name."""
+    if settings.hearth.postgres_url is not None:
+        return asyncio.run(_switched_in_database(settings.hearth.postgres_url.get_secret_value(), mode))
+    board = _board_in(settings.hearth.data_dir)
+    return board.current() if mode is None else asyncio.run(board.set(mode))
+
+
+async def _switched_in_database(url: str, mode: ModeName | None) -> Switches:
+    from hearth.gateway.switchboard import SharedSwitchboard
+    from hearth.memory.clock import SystemClock
+    from hearth.memory.errors import LogUnavailable
+    from hearth.memory.events.postgres_log import PostgresLog
+
+    log = PostgresLog(url, clock=SystemClock(), connections=2)
+    await log.start()
+    try:
+        board = SharedSwitchboard(log)
+        await board.look()
+        return board.current() if mode is None else await board.set(mode)
+    except LogUnavailable as error:
+        fail(error)
+    finally:
+        await log.close()
+
+
+def _board_in(folder: Path) -> FileSwitchboard:
+    from hearth.gateway.switchboard import FileSwitchboard
+
     if not folder.is_dir():
         fail(f"{folder} does not exist; run this where the gateway runs, with its --config", MISUSED)
-    board = Switchboard(folder / "switches.json")
-    now = board.current() if mode is None else board.set(msgspec.convert(mode, ModeName))
-    return {"everyone": now.everyone, "tenants": dict(now.tenants), "keys": dict(now.keys)}
+    return FileSwitchboard(folder / "switches.json")
 
 
 def _switches(found: Answer) -> list[tuple[str, str]]:

@@ -159,6 +159,27 @@ class PostgresLog(SqlLog):
             self._committing = asyncio.create_task(self._commit_all(), name="hearth-postgres-commit")
         await asyncio.shield(one.future)
 
+    async def note(self, name: str) -> bytes:
+        """What all processes noted under that name; empty where nothing is. Raises LogUnavailable."""
+        return await self._look_up(lambda db: _note(db, name))
+
+    async def change_note(self, name: str, change: Callable[[bytes], bytes]) -> bytes:
+        """Put what `change` makes of a note in its place, and return it; changes come one after another.
+
+        Raises LogUnavailable.
+        """
+
+        def run(db: Database) -> bytes:
+            db.execute("LOCK TABLE notes IN SHARE ROW EXCLUSIVE MODE")
+            body = change(_note(db, name))
+            db.execute(
+                "INSERT INTO notes VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET body = excluded.body",
+                (name, body),
+            )
+            return body
+
+        return await self._write(run)
+
     # -- inside ------------------------------------------------------------------------------------------
 
     async def _write(self, run: Callable[[Database], T], *, relaxed: bool = False) -> T:
@@ -304,3 +325,8 @@ def _probe(db: Database) -> None:
         "INSERT INTO probes VALUES ('health', ?) ON CONFLICT (name) DO UPDATE SET at = excluded.at",
         (micros(db.now()),),
     )
+
+
+def _note(db: Database, name: str) -> bytes:
+    row = db.execute("SELECT body FROM notes WHERE name = ?", (name,)).fetchone()
+    return bytes(row[0]) if row else b""

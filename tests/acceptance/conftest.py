@@ -100,26 +100,29 @@ def document(provider: ScriptedProvider, home: Path) -> dict[str, object]:
     }
 
 
-def start(config: dict[str, Any], home: Path, *, port: int | None = None, workers: int = 1) -> GatewayProcess:
+def start(
+    config: dict[str, Any], home: Path, *, port: int | None = None, workers: int = 1, **environment: str
+) -> GatewayProcess:
     """Start `hearth serve` and wait until it is ready."""
     port = port or free_port()
-    process, log = run_hearth(home, config, "serve", "--port", str(port), "--workers", str(workers))
+    options = ("--port", str(port), "--workers", str(workers))
+    process, log = run_hearth(home, config, "serve", *options, **environment)
     gateway = GatewayProcess(url=f"http://127.0.0.1:{port}", process=process, home=home)
     await_answer(process, f"{gateway.url}/memory/v1/health/ready", log)
     return gateway
 
 
-def start_worker(config: dict[str, Any], home: Path) -> GatewayProcess:
+def start_worker(config: dict[str, Any], home: Path, **environment: str) -> GatewayProcess:
     """Start `hearth worker` and wait until it works."""
     port = free_port()
-    process, log = run_hearth(home, config, "worker", "--port", str(port))
+    process, log = run_hearth(home, config, "worker", "--port", str(port), **environment)
     worker = GatewayProcess(url=f"http://127.0.0.1:{port}", process=process, home=home)
     await_answer(process, f"{worker.url}/health/ready", log)
     return worker
 
 
 def run_hearth(
-    home: Path, config: dict[str, Any], command: str, *options: str
+    home: Path, config: dict[str, Any], command: str, *options: str, **environment: str
 ) -> tuple[subprocess.Popen[bytes], Path]:
     """Start a command of `hearth` with the configuration; its process and log. Does not wait."""
     path, log = home.parent / f"{home.name}.yaml", home.parent / f"{home.name}.log"
@@ -130,6 +133,7 @@ def run_hearth(
             stdout=output,
             stderr=output,
             cwd=home.parent,
+            env={**os.environ, **environment},
         )
     return process, log
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hearth.gateway.switchboard import Switchboard
+from hearth.gateway.switchboard import FileSwitchboard
 from hearth.testing.provider import ScriptedProvider
 from tests.acceptance.conftest import ADMIN, ALICE, BOB, GatewayProcess, document, start, stop, wait_until
 from tests.acceptance.talk import ask, remember, sent_text
@@ -75,10 +76,10 @@ def test_memory_is_switched_off_for_a_key_and_for_all_without_a_restart(
     switch(gateway, mode="off")  # the admin's whole tenant
     assert [status(gateway, ALICE), status(gateway, BOB)] == ["off", "off"]
     switch(gateway, mode="on")
-    everyone = Switchboard(gateway.home / "switches.json")
-    everyone.set("off")
+    everyone = FileSwitchboard(gateway.home / "switches.json")
+    asyncio.run(everyone.set("off"))
     assert [status(gateway, ALICE), status(gateway, BOB)] == ["off", "off"]
-    everyone.set("on")
+    asyncio.run(everyone.set("on"))
     assert [status(gateway, ALICE), status(gateway, BOB)] == ["ok", "ok"]
 
 

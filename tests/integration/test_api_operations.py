@@ -43,11 +43,11 @@ async def test_health_says_what_memory_is_switched_off_for(api: Api) -> None:
     async with api.client("admin") as admin:
         assert (await admin.get("/health")).json()["switched"] == {}
         board = api.gateway.switchboard
-        board.set("off", key="rival")
-        board.set("read", tenant="rivals")
-        board.set("off", key="alice")
-        board.set("shadow", tenant="acme")
-        board.set("write")
+        await board.set("off", key="rival")
+        await board.set("read", tenant="rivals")
+        await board.set("off", key="alice")
+        await board.set("shadow", tenant="acme")
+        await board.set("write")
         found = (await admin.get("/health")).json()
         assert (found["status"], found["reasons"]) == ("ok", [])
         assert found["switched"] == {"everyone": "write", "tenant": "shadow", "key alice": "off"}
@@ -119,7 +119,7 @@ async def test_metrics_show_an_admin_no_other_tenant_and_a_user_nothing(api: Api
 async def test_a_switch_reaches_the_admin_s_own_tenant_alone(api: Api) -> None:
     """Tenant and key are switched and lifted again; another tenant's key can be neither seen nor switched."""
     board = api.gateway.switchboard
-    board.set("off", key="rival")
+    await board.set("off", key="rival")
     async with api.client("admin") as admin:
         assert (await admin.get("/switches")).json() == {"everyone": "on", "tenant": "on", "keys": {}}
         await admin.put("/switches", json={"mode": "read", "key": "alice"})

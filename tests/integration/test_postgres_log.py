@@ -13,6 +13,8 @@ from uuid import uuid4
 import psycopg
 import pytest
 
+from hearth.config.switches import Switches
+from hearth.gateway.switchboard import SharedSwitchboard
 from hearth.memory.clock import SystemClock
 from hearth.memory.errors import BadInput, LogUnavailable, StaleGeneration
 from hearth.memory.events import postgres_pool
@@ -303,3 +305,33 @@ async def test_a_server_that_takes_no_writes_is_still_read(postgres_url: str, sc
             await log.append([memory("after", at=NOW)])
         assert await texts(log) == ["before"]
         assert not (await log.health()).writable
+
+
+# -- notes --------------------------------------------------------------------------------------------------
+
+
+async def test_switches_are_those_of_every_process(postgres_url: str, schema: str) -> None:
+    """What one gateway switches another one sees at its next look; two that switch at once keep both."""
+    async with opened(postgres_url, schema) as one, opened(postgres_url, schema) as two:
+        here, there = SharedSwitchboard(one), SharedSwitchboard(two)
+        assert here.current().everyone == "off"
+        await asyncio.gather(here.look(), there.look())
+        assert here.current() == Switches()
+        await asyncio.gather(here.set("off", tenant="acme"), there.set("read", key="alice"))
+        await asyncio.gather(here.look(), there.look())
+        expected = Switches(tenants={"acme": "off"}, keys={"alice": "read"})
+        assert here.current() == there.current() == expected
+
+
+async def test_the_last_known_switches_hold_while_the_server_is_away(server: Relay, schema: str) -> None:
+    """A gateway goes on with what it knew, and a switch that can't be set is an error."""
+    async with opened(through(server), schema) as log:
+        board = SharedSwitchboard(log)
+        await board.set("off", tenant="acme")
+        server.mode = "refuse"
+        with pytest.raises(LogUnavailable):
+            await board.set("on", tenant="acme")
+        following = asyncio.create_task(board.follow())
+        await asyncio.sleep(0.1)
+        following.cancel()
+        assert board.current() == Switches(tenants={"acme": "off"})

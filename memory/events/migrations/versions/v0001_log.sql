@@ -1,5 +1,6 @@
 -- What can't be folded from events.
 CREATE TABLE probes (name text PRIMARY KEY, at bigint NOT NULL);
+CREATE TABLE notes (name text COLLATE "C" PRIMARY KEY, body bytea NOT NULL);
 CREATE TABLE secrets (tenant text COLLATE "C" PRIMARY KEY, secret bytea NOT NULL);
 CREATE TABLE users (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

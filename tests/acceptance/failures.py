@@ -1,0 +1,422 @@
+"""The failure matrix: each part of memory fails in each way, under calls, and comes back.
+
+    python -m tests.acceptance.failures docs/operate.md
+
+writes the table into the page, from a run of a gateway and a worker over real servers (Qdrant's REST
+interface stands in for that one, and for PostgreSQL what it can't be made to do is done to its rights).
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from itertools import cycle
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import httpx
+import psycopg
+from redis import Redis
+
+from hearth.testing.provider import ScriptedProvider
+from hearth.testing.reply import Reply
+from tests.acceptance.conftest import ADMIN, APP, GatewayProcess, start, start_worker, stop
+from tests.acceptance.failing_embedder import VARIABLE
+from tests.acceptance.shared import Servers, shared_servers
+from tests.acceptance.talk import Answer, RouteName, ask, remember
+
+PartName = Literal["redis", "postgres", "qdrant", "embedder"]
+
+SAID = "I keep my bicycle in the cellar of the library."
+QUESTION = "Where do I keep my bicycle?"
+REPLY = "Noted."
+Way: TypeAlias = tuple[RouteName, bool]
+WAYS: tuple[Way, ...] = tuple(
+    (route, stream) for route in ("chat", "messages", "responses") for stream in (False, True)
+)
+HEALTH_PART: dict[PartName, str] = {
+    "redis": "short_term",
+    "postgres": "log",
+    "qdrant": "long_term",
+    "embedder": "recall",
+}
+WELL_SECONDS = 90.0
+"""For a part to be well again, by itself."""
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """A gateway and a worker over the servers, and what a fault may touch."""
+
+    servers: Servers
+    gateway: GatewayProcess
+    embedder: Path
+
+    def set_redis(self, **values: str) -> None:
+        """Settings of the running Valkey."""
+        with Redis(port=self.servers.valkey.port) as client:
+            for name, value in values.items():
+                client.config_set(name.replace("_", "-"), value)
+
+    def sql(self, *statements: str) -> None:
+        """Statements of a superuser, not through the relay."""
+        with psycopg.connect(self.servers.postgres_url, autocommit=True) as db:
+            for statement in statements:
+                db.execute(statement.encode())
+
+
+Act = Callable[[World], None]
+
+_CUT_ALL = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE pid <> pg_backend_pid() AND application_name = 'hearth'"
+)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One part failing in one way."""
+
+    part: PartName
+    way: str
+    begin: Act
+    end: Act
+    excused: bool = False
+    """True where nothing is lost and recall has all it needs, so health need not say a word."""
+
+
+def _relayed(part: PartName, way: str, mode: Any) -> Fault:
+    def begin(world: World) -> None:
+        getattr(world.servers, part).mode = mode
+
+    def end(world: World) -> None:
+        getattr(world.servers, part).mode = "pass"
+
+    return Fault(part, way, begin, end)
+
+
+def _embedder(way: str, word: str) -> Fault:
+    return Fault(
+        "embedder",
+        way,
+        lambda world: _write(world.embedder, word),
+        lambda world: _write(world.embedder, ""),
+        excused=True,
+    )
+
+
+def _write(path: Path, word: str) -> None:
+    path.write_text(word)
+
+
+def _nothing(world: World) -> None:
+    """It mends itself."""
+
+
+def _lock_redis(world: World) -> None:
+    with Redis(port=world.servers.valkey.port) as client:
+        client.config_set("requirepass", "another")
+        client.client_kill_filter(_type="normal", skipme=True)
+
+
+def _unlock_redis(world: World) -> None:
+    with Redis(port=world.servers.valkey.port, password="another") as client:
+        client.config_set("requirepass", "")
+
+
+def _empty_redis(world: World) -> None:
+    with Redis(port=world.servers.valkey.port) as client:
+        client.flushall()
+
+
+def _replica(world: World) -> None:
+    with Redis(port=world.servers.valkey.port) as client:
+        client.replicaof("127.0.0.1", "1")
+
+
+def _primary(world: World) -> None:
+    with Redis(port=world.servers.valkey.port) as client:
+        client.replicaof("NO", "ONE")
+
+
+def _status(code: int) -> Act:
+    def set_status(world: World) -> None:
+        world.servers.shim.always = code
+
+    return set_status
+
+
+FAULTS: tuple[Fault, ...] = (
+    *(
+        _relayed(part, way, mode)
+        for part in ("redis", "postgres", "qdrant")
+        for way, mode in (
+            ("stopped", "refuse"),
+            ("hung", "hang"),
+            ("slow (2 s)", "slow"),
+            ("cut amid its answers", "cut"),
+        )
+    ),
+    Fault(
+        "redis",
+        "out of memory",
+        lambda world: world.set_redis(maxmemory="1", maxmemory_policy="noeviction"),
+        lambda world: world.set_redis(maxmemory="0"),
+        excused=True,
+    ),
+    Fault("redis", "read-only replica", _replica, _primary, excused=True),
+    Fault("redis", "wrong password", _lock_redis, _unlock_redis),
+    Fault("redis", "restarted empty", _empty_redis, _nothing, excused=True),
+    Fault(
+        "postgres",
+        "read-only",
+        lambda world: world.sql("ALTER ROLE hearth SET default_transaction_read_only = on", _CUT_ALL),
+        lambda world: world.sql("ALTER ROLE hearth RESET default_transaction_read_only", _CUT_ALL),
+    ),
+    Fault(
+        "postgres",
+        "wrong password",
+        lambda world: world.sql("ALTER ROLE hearth NOLOGIN", _CUT_ALL),
+        lambda world: world.sql("ALTER ROLE hearth LOGIN"),
+    ),
+    Fault(
+        "postgres",
+        "no connection free",
+        lambda world: world.sql("ALTER ROLE hearth CONNECTION LIMIT 0", _CUT_ALL),
+        lambda world: world.sql("ALTER ROLE hearth CONNECTION LIMIT -1"),
+    ),
+    Fault("qdrant", "full (500)", _status(500), _status(0)),
+    Fault("qdrant", "overloaded (429)", _status(429), _status(0)),
+    Fault("qdrant", "wrong key (401)", _status(401), _status(0)),
+    Fault("qdrant", "restarted empty", lambda world: world.servers.shim.forget(), _nothing, excused=True),
+    _embedder("slow (2 s)", "slow"),
+    _embedder("hung", "hang"),
+    _embedder("raises", "raise"),
+    _embedder("its process dies", "die"),
+)
+
+
+@dataclass(kw_only=True)
+class Outcome:
+    """What a fault did to the calls, and how it ended."""
+
+    fault: Fault
+    calls: int = 0
+    answered: int = 0
+    """With status 200 and the provider's whole reply."""
+    added: list[float] = field(default_factory=list)
+    """Milliseconds beyond the healthy median of the same way, each call."""
+    said: Counter[str] = field(default_factory=Counter)
+    """The calls' `x-hearth-status` and reason."""
+    named: str = ""
+    """What health said of the part while it failed."""
+    counted: float = 0.0
+    """Failures and missing parts that the counters have more."""
+    kept: Counter[int] = field(default_factory=Counter)
+    """How many of the exchanges are in the log so many times."""
+    recalled: bool = False
+    """Whether what was told before and during the fault is recalled afterwards."""
+    seconds: float = 0.0
+    """Until all was well, nothing waited and the worker had caught up."""
+
+
+@contextmanager
+def world(provider: ScriptedProvider, folder: Path) -> Iterator[World]:
+    """Everything started, in the folder."""
+    embedder = folder / "embedder"
+    embedder.write_text("")
+    with ExitStack() as stack:
+        servers = stack.enter_context(shared_servers())
+        with psycopg.connect(servers.postgres_url, autocommit=True) as db:
+            db.execute("CREATE ROLE hearth LOGIN; GRANT CREATE ON DATABASE postgres TO hearth")
+        url = f"postgresql://hearth@127.0.0.1:{servers.postgres.port}/postgres"
+        settings = {
+            "postgres_url": url,
+            "embedder": "tests.acceptance.failing_embedder:embedder",
+            "recall": {},  # the default deadline
+        }
+        environment = {VARIABLE: str(embedder), "PYTHONPATH": str(ROOT)}
+        worker = start_worker(
+            servers.config(provider, folder / "worker", **settings), folder / "worker", **environment
+        )
+        stack.callback(_end, worker)
+        gateway = start(
+            servers.config(provider, folder / "gateway", **settings), folder / "gateway", **environment
+        )
+        stack.callback(_end, gateway)
+        yield World(servers=servers, gateway=gateway, embedder=embedder)
+
+
+def _end(process: GatewayProcess) -> None:
+    if process.process.poll() is None:
+        stop(process)
+
+
+class Trial:
+    """One fault, tried on one user who is told something before, during and after it."""
+
+    def __init__(self, world: World, fault: Fault, baseline: dict[Way, float]) -> None:
+        self._world, self._fault, self._baseline = world, fault, baseline
+        self._user = f"{fault.part} {fault.way}"
+        self._told: list[str] = []
+        self.outcome = Outcome(fault=fault)
+
+    def run(self, *, calls: int, at_once: int) -> Outcome:
+        """So many calls while it lasts, several at once, then wait until all is well."""
+        remember(self._world.gateway, self._user, SAID)
+        before = _failures(self._world.gateway)
+        self._fault.begin(self._world)
+        try:
+            with ThreadPoolExecutor(at_once) as threads:
+                answers = list(threads.map(self._tell, range(calls), cycle(WAYS)))
+            self._note(answers)
+            self.outcome.named = _named(self._world.gateway, self._fault)
+        finally:
+            self._fault.end(self._world)
+        self.outcome.counted = _failures(self._world.gateway) - before
+        self._await_well()
+        self._check_kept()
+        return self.outcome
+
+    def _tell(self, number: int, way: Way) -> tuple[Answer | None, float, Way]:
+        text = f"Parcel number {number} lies in locker {number * 7} of {self._user}. {QUESTION}"
+        self._told.append(text)
+        started = time.perf_counter()
+        try:
+            answer = ask(self._world.gateway, self._user, text, route=way[0], stream=way[1])
+        except httpx.HTTPError:
+            return None, time.perf_counter() - started, way
+        return answer, time.perf_counter() - started, way
+
+    def _note(self, answers: list[tuple[Answer | None, float, Way]]) -> None:
+        for answer, seconds, way in answers:
+            self.outcome.calls += 1
+            self.outcome.added.append(max(seconds - self._baseline[way], 0.0) * 1000)
+            if answer is None:
+                continue
+            self.outcome.answered += answer.status == 200 and REPLY.encode() in answer.raw
+            status, reason = (answer.headers.get(f"x-hearth-{name}", "") for name in ("status", "reason"))
+            self.outcome.said[f"{status}: {reason}" if reason else status] += 1
+
+    def _await_well(self) -> None:
+        started = time.monotonic()
+        while time.monotonic() - started < WELL_SECONDS:
+            if _well(self._world.gateway) and self._recalls():
+                self.outcome.recalled = True
+                break
+            time.sleep(0.25)
+        self.outcome.seconds = time.monotonic() - started
+
+    def _recalls(self) -> bool:
+        """Both what was told before and what was told last, in a new conversation."""
+        before = ask(self._world.gateway, self._user, QUESTION)
+        during = ask(self._world.gateway, self._user, f"Where does parcel number {len(self._told) - 1} lie?")
+        return before.recalled > 0 and during.recalled > 0
+
+    def _check_kept(self) -> None:
+        with self._world.gateway.client(APP, **{"x-hearth-user": self._user}) as client:
+            found = client.get("/memory/v1/exchanges", params={"limit": 200}).json()["items"]
+        times = Counter(one["user_text"] for one in found)
+        self.outcome.kept = Counter(times[text] for text in self._told)
+
+
+def measure(world: World, *, rounds: int) -> dict[Way, float]:
+    """The healthy median of each way, in seconds, as many at once as in a trial."""
+    user = "healthy"
+    remember(world.gateway, user, SAID)
+    seconds: dict[Way, list[float]] = {way: [] for way in WAYS}
+
+    def call(way: Way) -> None:
+        started = time.perf_counter()
+        ask(world.gateway, user, QUESTION, route=way[0], stream=way[1])
+        seconds[way].append(time.perf_counter() - started)
+
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(call, WAYS * rounds))
+    return {way: statistics.median(times) for way, times in seconds.items()}
+
+
+def _health(gateway: GatewayProcess) -> dict[str, Any]:
+    with gateway.client(ADMIN) as client:
+        found: dict[str, Any] = client.get("/memory/v1/health").json()
+        return found
+
+
+def _named(gateway: GatewayProcess, fault: Fault) -> str:
+    part = _health(gateway)["parts"][HEALTH_PART[fault.part]]
+    return f"{part['status']}: {'; '.join(part['reasons'])}" if part["reasons"] else str(part["status"])
+
+
+def _well(gateway: GatewayProcess) -> bool:
+    parts = _health(gateway)["parts"]
+    waiting = parts["spool"]["numbers"]["waiting"]
+    stores = all(parts[name]["status"] == "ok" for name in ("log", "short_term", "long_term"))
+    return stores and not waiting and not any(parts["worker"]["numbers"].get("lag", {"": 1}).values())
+
+
+def _failures(gateway: GatewayProcess) -> float:
+    """All that the counters of failures, missing parts and spooled captures say."""
+    counters = ("hearth_failures_total", "hearth_recall_missing_total", "hearth_capture_spooled_total")
+    with gateway.client(ADMIN) as client:
+        lines = client.get("/memory/metrics").text.splitlines()
+    return sum(float(line.split()[-1]) for line in lines if line.startswith(counters))
+
+
+BEGIN, END = "<!-- failures -->", "<!-- end of failures -->"
+
+
+def table(outcomes: list[Outcome]) -> str:
+    """The matrix as a page shows it."""
+    rows = [
+        "| part | fault | answered | added p50 / p95, ms | calls said | health said | kept | well after |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for one in outcomes:
+        added = statistics.quantiles(one.added, n=20)
+        said = ", ".join(f"`{word}`" for word, _ in one.said.most_common(2))
+        rows.append(
+            f"| {one.fault.part} | {one.fault.way} | {one.answered} of {one.calls}"
+            f" | {statistics.median(one.added):.0f} / {added[-1]:.0f} | {said} | {one.named}"
+            f" | {one.kept[1]} of {sum(one.kept.values())} | {one.seconds:.0f} s |"
+        )
+    return "\n".join(rows)
+
+
+def main(page: Path | None, *, only: str = "", calls: int = 36) -> int:
+    """Run the matrix and write its table into the page; 1 where anything is not as it should be."""
+    outcomes = []
+    with ScriptedProvider() as provider, tempfile.TemporaryDirectory() as folder:
+        provider.default = Reply(text=REPLY)
+        with world(provider, Path(folder)) as made:
+            baseline = measure(made, rounds=8)
+            for fault in FAULTS:
+                if only not in f"{fault.part} {fault.way}":
+                    continue
+                outcome = Trial(made, fault, baseline).run(calls=calls, at_once=3)
+                outcomes.append(outcome)
+                sys.stdout.write(table([outcome]).splitlines()[-1] + "\n")
+                sys.stdout.flush()
+    if page is not None:
+        before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+        _, _, after = rest.partition(END)
+        page.write_text(f"{before}{BEGIN}\n{table(outcomes)}\n{END}{after}", encoding="utf-8")
+    return int(not all(sound(one) for one in outcomes))
+
+
+def sound(one: Outcome) -> bool:
+    """No call failed, none of its exchanges is lost or doubled, all came back, and it was not silent."""
+    silent = not one.counted or (one.named == "ok" and not one.fault.excused)
+    return one.answered == one.calls and set(one.kept) == {1} and one.recalled and not silent
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]) if sys.argv[1:] else None, only=os.environ.get("ONLY", "")))
