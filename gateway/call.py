@@ -14,6 +14,7 @@ from hearth.gateway.chains import ChainLink
 from hearth.gateway.wire.types import Route, WireRequest
 from hearth.memory.dialogue import Dialogue
 from hearth.memory.engine import Opened
+from hearth.memory.events.kinds import UNKNOWN
 from hearth.memory.types import PageKind, PlacedBlock, Recall, SearchResult, Tails
 
 HeaderPairs = Sequence[tuple[str, str]]
@@ -90,7 +91,7 @@ def response_headers(call: Call) -> dict[str, str]:
         headers["retry-after"] = call.retry_after
     if call.reason:
         headers["x-hearth-reason"] = call.reason
-    if call.opened is not None:
+    if call.opened is not None and call.opened.generation != UNKNOWN:
         headers["x-hearth-session"] = call.opened.scope.session
     if call.status == "off":
         return headers

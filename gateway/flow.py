@@ -21,6 +21,7 @@ from hearth.gateway.wire.types import Body, WireReply, WireRequest
 from hearth.memory import metrics
 from hearth.memory.dialogue import Dialogue, exchange_ids, read, retry_key, tails
 from hearth.memory.engine import Engine, Opened
+from hearth.memory.events.kinds import UNKNOWN
 from hearth.memory.extract.secrets import mask_secrets
 from hearth.memory.types import PlacedBlock, Query, ShortTermView, Step, ToolUse
 
@@ -103,7 +104,7 @@ class Flow:
     async def headroom(self, call: Call, request: WireRequest, identity: Identity, *, window: int) -> int:
         """Most tokens that `before` would add to this prompt; `call` says why it is none. Only reads.
 
-        Tokens are counted as a block's are. Raises LogUnavailable.
+        Tokens are counted as a block's are.
         """
         call.status, call.reason = "ok", ""
         dialogue = read(request.turns)
@@ -115,6 +116,9 @@ class Flow:
             return 0
         secret = await self.engine.secret(identity.scope.tenant)
         opened = await self.engine.open(identity.scope, dialogue, secret=secret)
+        if opened.generation == UNKNOWN:
+            call.status, call.reason = "failed", "log"
+            return 0
         view = await self.engine.view(opened.scope)
         current, earlier = self._standing(request, dialogue, opened, secret, view)
         tokens = sum(block.tokens for block in earlier.values())
@@ -155,6 +159,9 @@ class Flow:
             call.draft = self._draft(dialogue, identity, secret=secret, retry_key=key)
         if call.without_block:
             call.status, call.reason = "partial", "refused with block"
+            return body
+        if opened.generation == UNKNOWN:
+            call.status, call.reason = "failed", "log"
             return body
         if not identity.policy.recall:
             return body

@@ -12,7 +12,7 @@ import msgspec
 
 from hearth.memory import metrics
 from hearth.memory.errors import HearthError, StaleGeneration, Unavailable
-from hearth.memory.events.kinds import Event
+from hearth.memory.events.kinds import UNKNOWN, Event
 from hearth.memory.events.spool import Spool
 from hearth.memory.ports import EventLog, ShortTerm
 from hearth.memory.types import Page, PlacedBlock, Vector
@@ -62,8 +62,8 @@ class Capture:
     ) -> Receipt:
         """Make `event` durable and push `page` to short-term memory, both at once. Never raises.
 
-        Waits at most the acknowledgement limit for the log, then writes the spool. A cancelled caller does
-        not stop it.
+        Waits at most the acknowledgement limit for the log, then writes the spool; at once where the log
+        could not be asked for the user's generation. A cancelled caller does not stop it.
         """
         self._unwritten[event.id] = event
         if len(self._unwritten) > MOST_UNWRITTEN:
@@ -123,10 +123,13 @@ class Capture:
         self, event: Event, page: Page | None, vector: Vector | None, block: PlacedBlock | None
     ) -> Receipt:
         started = time.perf_counter()
-        append = self._spawn(self._append(event))
-        push = self._spawn(self._push(page, vector, block)) if page is not None else None
-        await asyncio.wait([append, push] if push else [append], timeout=self._ack_seconds)
-        place = append.result() if append.done() else "slow"
+        if event.generation == UNKNOWN:
+            place = "failed"
+        else:
+            append = self._spawn(self._append(event))
+            push = self._spawn(self._push(page, vector, block)) if page is not None else None
+            await asyncio.wait([append, push] if push else [append], timeout=self._ack_seconds)
+            place = append.result() if append.done() else "slow"
         if place in ("slow", "failed"):
             place = await self._to_spool(event)
         seconds = time.perf_counter() - started

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import time
 from collections.abc import Awaitable, Sequence
 from datetime import datetime
@@ -26,6 +27,7 @@ from hearth.memory.errors import (
     StoreUnavailable,
 )
 from hearth.memory.events.kinds import (
+    UNKNOWN,
     Event,
     ExchangeEnriched,
     MemoryAdded,
@@ -36,6 +38,7 @@ from hearth.memory.events.kinds import (
     StepCaptured,
     UserErased,
 )
+from hearth.memory.events.lookup import open_unwritten
 from hearth.memory.extract.clean import assistant_text, well_formed
 from hearth.memory.extract.secrets import mask_secrets
 from hearth.memory.filters import is_live
@@ -53,7 +56,7 @@ from hearth.memory.recall.block import detach
 from hearth.memory.recall.pipeline import recall_block
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.query import search_request
-from hearth.memory.recall.traces import Trace, TraceRing, trace_of
+from hearth.memory.recall.traces import SharedTraces, Trace, TraceRing, trace_of
 from hearth.memory.tiers.indexed import as_stored
 from hearth.memory.types import (
     Candidate,
@@ -123,6 +126,7 @@ class Engine:
         clock: Clock,
         policy: RecallPolicy,
         embedder: str,
+        shared_traces: SharedTraces | None = None,
     ) -> None:
         self.log = log
         self.short_term = short_term
@@ -134,7 +138,9 @@ class Engine:
         self.policy = policy
         self.embedder = embedder
         self.traces = TraceRing()
+        self._shared_traces = shared_traces
         self._refilling: set[str] = set()
+        self._stopgap = secrets.token_bytes(32)
         self._breakers = AsyncCircuitBreakerFactory(
             default_threshold=5, default_ttl=10, exclude=[BadInput, StaleGeneration]
         )
@@ -153,19 +159,23 @@ class Engine:
     ) -> Opened:
         """Find the session, exchange and generation of a request. One look-up in the log, nothing written.
 
-        What still waits for the log is found too. `secret` is the tenant's (`log.secret`); `marked_retry`
-        says that the client calls this a retry. Raises LogUnavailable.
+        What still waits for the log is found too. `secret` is the tenant's (`secret`); `marked_retry` says
+        that the client calls this a retry. Where the log can't be asked, only what waits for it is found, and
+        the generation is UNKNOWN: nothing may be recalled then, for the user may have been erased.
         """
-        state = await self._of_the_log(
-            self.log.open_call(
-                scope,
-                tails=tails(dialogue.looked_up, secret),
-                retry_key=retry_key,
-                response_id=response_id,
-                now=self.clock.now(),
-                unwritten=self.capture_path.unwritten(),
-            )
-        )
+        asked: dict[str, Any] = {
+            "tails": tails(dialogue.looked_up, secret),
+            "retry_key": retry_key,
+            "response_id": response_id,
+            "now": self.clock.now(),
+            "unwritten": self.capture_path.unwritten(),
+        }
+        try:
+            state = await self._of_the_log(self.log.open_call(scope, **asked))
+        except LogUnavailable as error:
+            logger.warning("a call is captured without the event log: %s", error)
+            metrics.FAILURES.labels("log.open").inc()
+            state = open_unwritten(scope, **asked)
         hit = state.hit
         retry = _applies(state.retry, known=bool(scope.session or hit), marked=marked_retry)
         session = scope.session or (hit and hit.session) or (retry and retry.session) or uuid4().hex
@@ -258,9 +268,14 @@ class Engine:
         limit = deadline or self.policy.deadline_seconds
         return asyncio.create_task(self._search_long_term(scope, query, limit))
 
-    def trace(self, tenant: str, user: str, trace: str) -> Trace:
-        """The explanation of an earlier recall. Raises NotFound for another scope's or an expired one."""
+    async def trace(self, tenant: str, user: str, trace: str) -> Trace:
+        """The explanation of an earlier recall, by whichever process.
+
+        Raises NotFound for another scope's or an expired one, StoreUnavailable.
+        """
         found = self.traces.get(trace)
+        if found is None and self._shared_traces is not None:
+            found = await self._shared_traces.get(tenant, user, trace)
         if found is None or (found.scope.tenant, found.scope.user) != (tenant, user):
             raise NotFound
         return found
@@ -470,7 +485,9 @@ class Engine:
         scope = Scope(tenant=tenant, user=user)
         await self._append(self._event(scope, UserErased(generation=generation), generation))
         self.traces.drop(tenant, user)
+        shared = self._shared_traces
         return await self._removed(
+            *([("traces", shared.drop(tenant, user))] if shared is not None else []),
             ("long_term", self.long_term.clear(tenant, user)),
             ("short_term", self.short_term.clear(tenant, user, before=generation)),
         )
@@ -606,8 +623,17 @@ class Engine:
         )
 
     async def secret(self, tenant: str) -> bytes:
-        """The tenant's `EventLog.secret`, within the deadline of a recall. Raises LogUnavailable."""
-        return await self._of_the_log(self.log.secret(tenant))
+        """The tenant's `EventLog.secret`, within the deadline of a recall.
+
+        Where the log can't be asked, one of this process's own, by which later requests find what was
+        captured meanwhile, and nothing else.
+        """
+        try:
+            return await self._of_the_log(self.log.secret(tenant))
+        except LogUnavailable as error:
+            logger.warning("the secret of tenant %s is not known: %s", tenant, error)
+            metrics.FAILURES.labels("log.secret").inc()
+            return self._stopgap
 
     async def _of_the_log(self, work: Awaitable[T]) -> T:
         """What the log answers before a call, which waits for it no longer than for a recall."""
@@ -655,7 +681,17 @@ class Engine:
     def _account(self, recall: Recall) -> None:
         metrics.RECALLS.labels(recall.status).inc()
         metrics.RECALL_SECONDS.observe(recall.milliseconds / 1000)
-        self.traces.add(trace_of(recall))
+        trace = trace_of(recall)
+        self.traces.add(trace)
+        if self._shared_traces is not None:
+            self.capture_path.beside(self._share(self._shared_traces, trace))
+
+    async def _share(self, traces: SharedTraces, trace: Trace) -> None:
+        try:
+            await traces.keep(trace)
+        except StoreUnavailable as error:
+            logger.warning("a recall is explained by this process alone: %s", error)
+            metrics.FAILURES.labels("traces.keep").inc()
 
 
 def _search_rank(candidate: Candidate) -> float:
@@ -678,7 +714,7 @@ def _status(missing: Sequence[str]) -> Any:
 def _short_term_page(opened: Opened, step: Step, page_reply: str) -> Page | None:
     """The page for short-term memory: whole where the exchange closes, else for its block alone."""
     readable = step.closes and step.outcome != "failed" and bool(step.user_text)
-    if not readable and step.block is None:
+    if opened.generation == UNKNOWN or (not readable and step.block is None):
         return None
     return as_stored(
         Page(

@@ -24,10 +24,12 @@ from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.ports import Clock, EventLog, ShortTerm
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.tokens import LocalTokenCounter
+from hearth.memory.recall.traces import SharedTraces
 from hearth.memory.runner import Timing
 from hearth.memory.stores.qdrant_server import QdrantServer
 from hearth.memory.stores.redis_client import redis_client
 from hearth.memory.stores.redis_short_term import RedisShortTerm
+from hearth.memory.stores.redis_traces import RedisTraces
 from hearth.memory.stores.sqlite_short_term import SqliteShortTerm
 from hearth.memory.stores.vector_child import VectorChild
 from hearth.memory.worker import Worker, WorkersElsewhere
@@ -60,6 +62,7 @@ class Stores(msgspec.Struct, frozen=True):
     short_term: ShortTerm
     long_term: VectorChild
     clock: Clock
+    traces: SharedTraces | None
 
 
 class OpenWorker(msgspec.Struct, frozen=True):
@@ -120,6 +123,7 @@ async def open_memory(
             clock=stores.clock,
             policy=policy or RecallPolicy(),
             embedder=stores.long_term.embedder,
+            shared_traces=stores.traces,
         )
         await stack.enter_async_context(_at_work(working, capture, outbox, stores.log))
         yield engine
@@ -167,13 +171,13 @@ async def _opened(
 ) -> AsyncIterator[Stores]:
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(_log(home, durability, clock, servers))
-        short_term = await stack.enter_async_context(_short_term(home, servers.redis_url))
+        short_term, traces = await stack.enter_async_context(_short_term(home, servers.redis_url))
         long_term = VectorChild(
             home / "long_term", embedder, qdrant=servers.qdrant, postgres_url=servers.postgres_url
         )
         await long_term.start()
         stack.push_async_callback(long_term.close)
-        yield Stores(log, short_term, long_term, clock)
+        yield Stores(log, short_term, long_term, clock, traces)
 
 
 def _worker(stores: Stores) -> Worker:
@@ -215,19 +219,19 @@ def _log_of(home: Path, durability: Durability, clock: Clock, servers: Servers) 
 
 
 @asynccontextmanager
-async def _short_term(home: Path, redis_url: str) -> AsyncIterator[ShortTerm]:
+async def _short_term(home: Path, redis_url: str) -> AsyncIterator[tuple[ShortTerm, SharedTraces | None]]:
     """In the named server, which may be down now and come later, or else in a file of the folder."""
     if redis_url:
         client = redis_client(redis_url)
         try:
-            yield RedisShortTerm(client)
+            yield RedisShortTerm(client), RedisTraces(client)
         finally:
             await client.aclose()
         return
     store = SqliteShortTerm(home / "short_term.db")
     await store.start()
     try:
-        yield store
+        yield store, None
     finally:
         await store.close()
 

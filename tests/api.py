@@ -105,9 +105,10 @@ async def open_engine(
     await log.start()
     short_term, long_term = InMemoryShortTerm(), long_term or MemoryLongTerm(embedder)
     worker = Worker(log=log, consumers=log, short_term=short_term, long_term=long_term, clock=clock)
+    spool = Spool(home / "spool")
     capture = Capture(
         log=log,
-        spool=Spool(home / "spool"),
+        spool=spool,
         short_term=short_term,
         ack_seconds=5.0,
         appended=worker.notify,
@@ -128,5 +129,6 @@ async def open_engine(
         yield engine
     finally:
         await capture.drain()
+        spool.close()
         await worker.stop()
         await log.close()

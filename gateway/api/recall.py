@@ -72,7 +72,7 @@ async def recall(caller: Reader, engine: TheEngine, body: RecallIn) -> RecallOut
 async def explain_recall(id: str, caller: Reader, engine: TheEngine) -> TraceOut:
     """Explain an earlier recall: every candidate's scores, and why it was in or out. Kept for 24 hours."""
     scope = caller.scope()
-    trace = engine.trace(scope.tenant, scope.user, id)
+    trace = await engine.trace(scope.tenant, scope.user, id)
     records = await asyncio.gather(*(_record(engine, scope, item.id) for item in trace.items))
     return TraceOut(
         id=trace.id,

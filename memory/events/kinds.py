@@ -103,6 +103,12 @@ VERSIONS: dict[str, int] = {
 """The version that this program writes, by kind."""
 
 
+UNKNOWN = 0
+"""The generation of a step that was captured while the log could not be asked. It is taken as of its time:
+refused if the user was erased since.
+"""
+
+
 class Event(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the log."""
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import msgspec
 
 from hearth.memory.events.codec import micros, moment
-from hearth.memory.events.kinds import Event, StepCaptured
-from hearth.memory.events.sql import USER, Database, Rows
+from hearth.memory.events.kinds import UNKNOWN, Event, StepCaptured
+from hearth.memory.events.sql import USER, Database, Row, Rows
 from hearth.memory.ports import CallState
 from hearth.memory.types import SEVEN_DAYS, Outcome, RetryHit, Scope, SessionHit, Step, Tails
 
@@ -55,19 +55,34 @@ def open_call(
     unwritten: Sequence[Event],
 ) -> CallState:
     """Generation, session and retry of a request; see `EventLog.open_call`."""
-    questions = [
+    questions = _questions(tails, retry_key, response_id, now)
+    users = db.execute(
+        "SELECT generation FROM users WHERE tenant = ? AND name = ?", (scope.tenant, scope.user)
+    )
+    answers = {one.column: _ask(db, scope, one) for one in questions}
+    generation = (users.fetchone() or (1,))[0]
+    return _decided(questions, answers, _steps_of(unwritten, scope, generation), tails, now, generation)
+
+
+def _questions(tails: Tails, retry_key: str, response_id: str, now: datetime) -> list[_Question]:
+    asked = [
         _Question("retry_key", retry_key, now - RETRY_WINDOW),
         _Question("response_id", response_id, now - SEVEN_DAYS),
         _Question("last_pair", tails.last_pair, now - SEVEN_DAYS),
         _Question("user_texts", tails.user_texts, now - SEVEN_DAYS),
     ]
-    users = db.execute(
-        "SELECT generation FROM users WHERE tenant = ? AND name = ?", (scope.tenant, scope.user)
-    )
-    answers = [(one, _ask(db, scope, one)) for one in questions if one.key]
-    generation = (users.fetchone() or (1,))[0]
-    waiting = _steps_of(unwritten, scope, generation)
-    found = {question.column: _found(question, rows, waiting) for question, rows in answers}
+    return [one for one in asked if one.key]
+
+
+def _decided(
+    questions: Sequence[_Question],
+    answers: Mapping[str, Iterable[Row]],
+    waiting: Sequence[_Step],
+    tails: Tails,
+    now: datetime,
+    generation: int,
+) -> CallState:
+    found = {one.column: _found(one, answers.get(one.column, ()), waiting) for one in questions}
     retries, answered = found.get("retry_key"), found.get("response_id")
     step = answered[0] if answered else _by_tails(found, tails, now)
     return CallState(
@@ -77,17 +92,38 @@ def open_call(
     )
 
 
+def open_unwritten(
+    scope: Scope,
+    *,
+    tails: Tails,
+    retry_key: str,
+    response_id: str,
+    now: datetime,
+    unwritten: Sequence[Event],
+) -> CallState:
+    """`open_call` among the steps that wait for a log which can't be asked; the generation is unknown."""
+    return _decided(
+        _questions(tails, retry_key, response_id, now),
+        {},
+        _steps_of(unwritten, scope, None),
+        tails,
+        now,
+        UNKNOWN,
+    )
+
+
 def _retry(step: _Step) -> RetryHit:
     return RetryHit(session=step.session, exchange=step.exchange, outcome=step.outcome, at=moment(step.at))
 
 
-def _steps_of(unwritten: Sequence[Event], scope: Scope, generation: int) -> list[_Step]:
-    """Those of the scope alone, in its generation, newest first."""
+def _steps_of(unwritten: Sequence[Event], scope: Scope, generation: int | None) -> list[_Step]:
+    """Those of the scope alone, in its generation unless that is not known, newest first."""
     return [
         _step_of(event, event.payload.step)
         for event in reversed(unwritten)
         if isinstance(event.payload, StepCaptured)
-        and (event.tenant, event.user, event.generation) == (scope.tenant, scope.user, generation)
+        and (event.tenant, event.user) == (scope.tenant, scope.user)
+        and generation in (None, event.generation)
         and event.payload.step.isolated == scope.isolated
         and (not scope.isolated or event.agent == scope.agent)
         and scope.session in ("", event.session)
@@ -121,7 +157,7 @@ def _ask(db: Database, scope: Scope, question: _Question) -> Rows:
     return db.execute(sql, (scope.tenant, scope.user, question.key, micros(question.since), *within.values()))
 
 
-def _found(question: _Question, rows: Rows, unwritten: Sequence[_Step]) -> list[_Step]:
+def _found(question: _Question, rows: Iterable[Row], unwritten: Sequence[_Step]) -> list[_Step]:
     """The answer, newest first, with what is on its way into the log."""
     since = micros(question.since)
     waiting = [s for s in unwritten if getattr(s, question.column) == question.key and s.at >= since]

@@ -10,8 +10,15 @@ import msgspec
 from hearth.memory.errors import BadInput, StaleGeneration, UnknownEvent
 from hearth.memory.events import views
 from hearth.memory.events.codec import Encoded, decode, encode, micros, moment
-from hearth.memory.events.kinds import Event, MemoryForgotten, PageForgotten, StepCaptured, UserErased
-from hearth.memory.events.sql import Database, Row
+from hearth.memory.events.kinds import (
+    UNKNOWN,
+    Event,
+    MemoryForgotten,
+    PageForgotten,
+    StepCaptured,
+    UserErased,
+)
+from hearth.memory.events.sql import USER, Database, Row, number_of
 
 EVENTS = (
     "SELECT e.seq, e.id, u.tenant, u.name, e.agent, e.session, e.generation, e.occurred, e.parent,"
@@ -78,9 +85,18 @@ class Known:
         self.ids: set[str] = set()
         self.forgotten: dict[tuple[str, str, str], int] = {}
         """By (tenant, user, subject): when it was forgotten, in microseconds."""
+        self.erased: dict[tuple[str, str], int] = {}
+        """By (tenant, user): when the user was last erased, in microseconds of the log's clock."""
+        for who in {(e.tenant, e.user) for e in events if e.generation == UNKNOWN}:
+            self.erased[who] = number_of(db.execute(_LAST_ERASED, who))
         named = [(e.id, e.tenant, e.user, views.subject_of(e.payload)) for e in events]
         for at in range(0, len(named), _NAMED_AT_ONCE):
             self._look_up(db, named[at : at + _NAMED_AT_ONCE])
+
+    def began_after_erasure(self, event: Event) -> bool:
+        """Whether the event is of the user's present generation by its time, with clocks that differ."""
+        erased = self.erased[event.tenant, event.user]
+        return erased == 0 or micros(event.occurred_at - views.CLOCK_SKEW) > erased
 
     def _look_up(self, db: Database, named: Sequence[tuple[str, str, str, str]]) -> None:
         values = ", ".join(["(?, ?, ?, ?)"] * len(named))
@@ -100,6 +116,9 @@ class Known:
                 self.forgotten[tenant, name, subject] = forgotten
 
 
+_LAST_ERASED = (
+    f"SELECT coalesce(max(recorded), 0) FROM events WHERE user_id = {USER} AND kind = 'user.erased'"
+)
 _NAMED_AT_ONCE = 250
 """Events looked up by one statement; four values each."""
 
@@ -129,6 +148,8 @@ def _taken(known: Known, events: Sequence[Event], *, drop_stale: bool) -> list[t
         generation = generations.get(who, known.users[who].generation)
         if event.id in known.ids or event.id in ids:
             continue
+        if event.generation == UNKNOWN and known.began_after_erasure(event):
+            event = msgspec.structs.replace(event, generation=generation)
         if _outdated(event, generation):
             if drop_stale:
                 continue

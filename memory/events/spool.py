@@ -18,7 +18,8 @@ import msgspec
 from hearth.memory.errors import HearthError, StaleGeneration, Unavailable, UnknownEvent
 from hearth.memory.events.codec import decode_line, encode_line
 from hearth.memory.events.database import sync_directory
-from hearth.memory.events.kinds import Event
+from hearth.memory.events.kinds import UNKNOWN, Event
+from hearth.memory.events.late import placed
 from hearth.memory.ports import EventLog
 
 logger = logging.getLogger(__name__)
@@ -112,9 +113,13 @@ class Spool:
             events, whole = await asyncio.to_thread(_read, file, path)
             taken, refused = 0, 0
             for start in range(0, len(events), _BATCH):
-                batch = events[start : start + _BATCH]
+                batch = [event for event in events[start : start + _BATCH] if event.generation != UNKNOWN]
                 kept_back = await _hand_over(batch, log)
                 taken, refused = taken + len(batch) - kept_back, refused + kept_back
+            for event in events:
+                if event.generation == UNKNOWN:  # one after the other: a later one continues an earlier one
+                    kept_back = await _hand_over_one(await placed(event, log), log)
+                    taken, refused = taken + 1 - kept_back, refused + kept_back
             if whole and not refused:
                 await asyncio.to_thread(self._remove, path)
         return taken

@@ -73,16 +73,23 @@ class QdrantCollection:
         """What `work` returns, which gets client, collection and the seconds that the server may take. Where
         the collection is missing it is made first.
         """
+        try:
+            result = self._done(work, by)
+        except StoreUnavailable as error:
+            self._note(error.cause)
+            raise
+        self._note("")
+        return result
+
+    def _done(self, work: Callable[[QdrantClient, str, int], T], by: float) -> T:
         if not self._made:
             self._look(by)
         try:
-            result = self._calls(lambda client, seconds: work(client, self.name, seconds), by=by)
+            return self._calls(lambda client, seconds: work(client, self.name, seconds), by=by)
         except CollectionMissingError:
             _log.warning("the collection %s is gone; it is made anew, to be filled from the log", self.name)
             self._look(by)
-            result = self._again(work, by)
-        self._note("")
-        return result
+            return self._again(work, by)
 
     def look(self, *, by: float) -> None:
         """See what the collection is now, make it where it is missing, and keep `problem` up to date."""

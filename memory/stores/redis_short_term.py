@@ -118,7 +118,7 @@ class RedisShortTerm:
         keys = self._keys(scope)
         wanted = [keys.state, keys.order(scope.owner), keys.pages, keys.vectors]
         wanted.append(keys.blocks(session_key(scope)))
-        with _translated():
+        with translated():
             state, bodies, vectors, blocks = await self._script(_LATEST, wanted, [limit])
         if state is None:
             return ShortTermView(known=False)
@@ -206,7 +206,7 @@ class RedisShortTerm:
             stop=stop_after_delay(CONTENTION_SECONDS),
             reraise=True,
         )
-        with _translated():
+        with translated():
             await retrying(self._try, keys, change)
 
     async def _try(self, keys: _Keys, change: Callable[[User], Awaitable[list[Command]]]) -> None:
@@ -277,7 +277,8 @@ def _view(
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def translated() -> Iterator[None]:
+    """Turn the client library's errors into StoreUnavailable."""
     try:
         yield
     except (RedisError, OSError, TimeoutError, _ChangedMeanwhileError) as error:

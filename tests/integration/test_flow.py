@@ -13,14 +13,14 @@ import pytest
 from hearth.config.switches import Mode
 from hearth.gateway.call import Call, response_headers
 from hearth.gateway.flow import Flow
-from hearth.gateway.identity import Identity, Policy
 from hearth.gateway.wire import WIRES
-from hearth.gateway.wire.types import Body, Route, WireReply
+from hearth.gateway.wire.types import Body, WireReply
 from hearth.memory.embed.use import UseEmbedder
 from hearth.memory.extract.secrets import mask_secrets
 from hearth.memory.types import Scope, ToolUse
 from tests.api import open_engine
 from tests.events import ManualClock
+from tests.flow import Talker, exchanges, identity
 
 DOG = "My dog is called Zebedee."
 QUESTION = "What is the name of my dog?"
@@ -35,60 +35,6 @@ def _embedder() -> UseEmbedder:
 async def _flow(tmp_path: Path, clock: ManualClock, embedder: UseEmbedder) -> AsyncIterator[Flow]:
     async with open_engine(tmp_path, clock, embedder) as engine:
         yield Flow(engine)
-
-
-def identity(mode: Mode = Mode.ON, **fields: Any) -> Identity:
-    """Alice of acme, with memory as `mode` says."""
-    given = {"budget": 1024, "budget_share": 0.1, "timezone": "UTC"} | fields
-    return Identity(scope=Scope(tenant="acme", user="alice"), policy=Policy(mode=mode, **given), key="laptop")
-
-
-class Talker:
-    """A client that keeps its conversation and sends all of it each time, on the chat route."""
-
-    def __init__(self, flow: Flow, clock: ManualClock, who: Identity | None = None) -> None:
-        self.flow, self.clock, self.who = flow, clock, who or identity()
-        self.messages: list[dict[str, Any]] = []
-        self.sent: Body = {}
-
-    async def send(
-        self,
-        reply: WireReply | str = "ok",
-        *,
-        route: Route = "chat",
-        window: int = 0,
-        headers: tuple[tuple[str, str], ...] = (),
-        **fields: Any,
-    ) -> Call:
-        """Make the call with the conversation as it stands; `reply` is what the provider says."""
-        body = {"model": "gpt", "messages": list(self.messages), **fields}
-        call = Call(route=route, headers=headers, started_at=self.clock.now())
-        request = WIRES[route].read_request(body)
-        call.request = request
-        self.sent = await self.flow.before(call, request, self.who, body, window=window)
-        answer = WireReply(text=reply) if isinstance(reply, str) else reply
-        await self.flow.after(call, answer)
-        self.clock.advance(seconds=1)
-        return call
-
-    async def say(self, text: str, reply: WireReply | str = "ok", **fields: Any) -> Call:
-        """Add a user message, send, and add the answer."""
-        self.messages.append({"role": "user", "content": text})
-        call = await self.send(reply, **fields)
-        answer = reply if isinstance(reply, str) else reply.text
-        self.messages.append({"role": "assistant", "content": answer})
-        return call
-
-    def prompt(self) -> str:
-        """All that went upstream in the last call."""
-        return "\n".join(str(message["content"]) for message in self.sent["messages"])
-
-
-async def exchanges(flow: Flow) -> list[tuple[str, str, str]]:
-    """(user text, reply, state) of alice's exchanges, oldest first."""
-    await flow.engine.drain()
-    found = await flow.engine.exchanges("acme", "alice")
-    return [(one.user_text, one.reply_text, one.state) for one in reversed(found)]
 
 
 async def test_what_was_said_is_recalled_in_the_next_conversation(flow: Flow, clock: ManualClock) -> None:
@@ -108,7 +54,7 @@ async def test_shadow_mode_recalls_and_captures_but_places_nothing(flow: Flow, c
     assert shadow.sent["messages"] == [{"role": "user", "content": QUESTION}]
     assert call.recall is not None
     assert "Zebedee" in call.recall.block.text
-    assert flow.engine.trace("acme", "alice", call.recall.trace).items
+    assert (await flow.engine.trace("acme", "alice", call.recall.trace)).items
     assert [one[0] for one in await exchanges(flow)] == [DOG, QUESTION]
 
 

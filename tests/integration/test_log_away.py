@@ -1,0 +1,140 @@
+"""Calls while the event log can't be asked: they are captured, and find their place when it is back."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from hearth.gateway.call import response_headers
+from hearth.gateway.flow import Flow
+from hearth.gateway.wire.types import WireReply
+from hearth.memory.types import Exchange, ToolUse
+from hearth.testing.embedder import ScriptedEmbedder
+from tests.api import open_engine
+from tests.events import ManualClock
+from tests.flow import Talker
+
+
+@pytest.fixture(name="flow")
+async def _flow(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Flow]:
+    async with open_engine(tmp_path, clock, ScriptedEmbedder()) as engine:
+        yield Flow(engine)
+
+
+@asynccontextmanager
+async def away(flow: Flow) -> AsyncIterator[None]:
+    """The log is closed, and open again at the end; what waits stays in the spool."""
+    await flow.engine.log.close()  # type: ignore[attr-defined]
+    yield
+    await flow.engine.log.start()  # type: ignore[attr-defined]
+
+
+async def arrived(flow: Flow) -> list[Exchange]:
+    """Alice's exchanges, oldest first, once the spool is empty and all is filed."""
+    await flow.engine.capture_path._empty_spool()
+    assert flow.engine.capture_path.spooled() == 0
+    await flow.engine.drain()
+    return (await flow.engine.exchanges("acme", "alice"))[::-1]
+
+
+async def test_a_conversation_goes_on_through_an_outage_in_its_session(
+    flow: Flow, clock: ManualClock
+) -> None:
+    """Turns before, while and after the log is away are one session in their order, each once."""
+    talker = Talker(flow, clock)
+    before = await talker.say("I live in Bern.", "Nice.")
+    async with away(flow):
+        for text in ("I have a dog.", "It is called Rex."):
+            call = await talker.say(text, f"About {text}")
+            assert talker.prompt().endswith(text)
+            headers = response_headers(call)
+            assert (headers["x-hearth-status"], headers["x-hearth-reason"]) == ("failed", "log")
+            assert "x-hearth-session" not in headers
+    await arrived(flow)
+    await talker.say("Thanks.")
+    found = await arrived(flow)
+    assert [one.user_text for one in found] == [
+        "I live in Bern.",
+        "I have a dog.",
+        "It is called Rex.",
+        "Thanks.",
+    ]
+    assert before.opened is not None
+    assert {one.scope.session for one in found} == {before.opened.scope.session}
+    assert {one.state for one in found} == {"closed"}
+
+
+async def test_conversations_begun_meanwhile_are_sessions_of_their_own(
+    flow: Flow, clock: ManualClock
+) -> None:
+    """Two conversations that begin with the same words are two, and each stays together."""
+    one, other = Talker(flow, clock), Talker(flow, clock)
+    async with away(flow):
+        await one.say("Hi", "Hello!")
+        await other.say("Hi", "Hello!")
+        await one.say("I am Ana.", "Welcome, Ana.")
+        await other.say("I am Bo.", "Welcome, Bo.")
+    found = await arrived(flow)
+    assert [one.user_text for one in found] == ["Hi", "Hi", "I am Ana.", "I am Bo."]
+    assert len({one.id for one in found}) == 4
+    await one.say("What is my name?")
+    sessions = {x.user_text: x.scope.session for x in await arrived(flow)}
+    assert sessions["I am Ana."] == sessions["What is my name?"]
+
+
+async def test_a_tool_loop_meanwhile_is_one_exchange(flow: Flow, clock: ManualClock) -> None:
+    """Its steps are found among those that wait."""
+    talker = Talker(flow, clock)
+    tool = ToolUse(id="t1", name="clock", arguments="{}")
+    async with away(flow):
+        talker.messages.append({"role": "user", "content": "What time is it?"})
+        await talker.send(WireReply(text="", tools=(tool,)))
+        asked = {"id": "t1", "type": "function", "function": {"name": "clock", "arguments": "{}"}}
+        talker.messages.append({"role": "assistant", "content": None, "tool_calls": [asked]})
+        talker.messages.append({"role": "tool", "tool_call_id": "t1", "content": "12:00"})
+        await talker.send("It is noon.")
+    (found,) = await arrived(flow)
+    assert (found.steps, found.user_text, found.reply_text) == (2, "What time is it?", "It is noon.")
+
+
+async def test_case_21_what_was_said_before_an_erasure_does_not_arrive_after_it(
+    flow: Flow, clock: ManualClock
+) -> None:
+    """A capture that waited while its user was erased is refused; one from after the erasure is taken."""
+    talker = Talker(flow, clock)
+    await talker.say("I keep bees.")
+    async with away(flow):
+        await talker.say("They are called Maja and Willi.")
+    await flow.engine.erase("acme", "alice")
+    assert await arrived(flow) == []
+    clock.advance(seconds=10)
+    async with away(flow):
+        await Talker(flow, clock).say("I keep goats.")
+    assert [one.user_text for one in await arrived(flow)] == ["I keep goats."]
+
+
+async def test_nothing_is_recalled_while_it_is_not_known_who_was_erased(
+    flow: Flow, clock: ManualClock
+) -> None:
+    """Without the log nobody knows the user's generation, so no block is made, whatever the stores hold."""
+    await Talker(flow, clock).say("My dog is called Zebedee.")
+    await flow.engine.drain()
+    async with away(flow):
+        asker = Talker(flow, clock)
+        call = await asker.say("What is my dog called?")
+        assert asker.prompt() == "What is my dog called?"
+        assert call.recall is None
+
+
+async def test_a_first_call_without_its_log_is_captured_too(flow: Flow, clock: ManualClock) -> None:
+    """A process that never reached its log, and so knows no secret, loses no exchange."""
+    async with away(flow):
+        talker = Talker(flow, clock)
+        await talker.say("One.")
+        await talker.say("Two.")
+    found = await arrived(flow)
+    assert [one.user_text for one in found] == ["One.", "Two."]
+    assert len({one.scope.session for one in found}) == 1
