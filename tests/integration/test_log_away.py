@@ -88,7 +88,7 @@ async def test_conversations_begun_meanwhile_are_sessions_of_their_own(
 async def test_a_tool_loop_meanwhile_is_one_exchange(flow: Flow, clock: ManualClock) -> None:
     """Its steps are found among those that wait."""
     talker = Talker(flow, clock)
-    tool = ToolUse(id="t1", name="clock", arguments="{}")
+    tool = ToolUse(name="clock", arguments="{}")
     async with away(flow):
         talker.messages.append({"role": "user", "content": "What time is it?"})
         await talker.send(WireReply(text="", tools=(tool,)))
