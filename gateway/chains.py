@@ -7,6 +7,8 @@ for word with images and tool calls, in this process's memory: a chain that isn'
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -15,9 +17,20 @@ import msgspec
 
 from hearth.gateway.wire.responses import answered
 from hearth.gateway.wire.types import Body
+from hearth.memory import metrics
+from hearth.memory.errors import HearthError
+from hearth.memory.ports import Shared
+
+logger = logging.getLogger(__name__)
 
 MAX_BYTES = 64 * 2**20
 """Of all held turns together, as JSON; the ones that were longest without use go first."""
+
+KIND = "chain"
+KEPT_SECONDS = 24 * 3600
+"""How long another process can go on with a chain after its last turn."""
+SHARED_SECONDS = 0.150
+"""How long a shared turn is waited for."""
 
 Items = list[dict[str, Any]]
 
@@ -49,6 +62,10 @@ class ChainLink(msgspec.Struct, frozen=True, kw_only=True):
     """Its own input, as forwarded, without the turns before it."""
 
 
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(ChainLink).decode
+
+
 class BrokenChainError(Exception):
     """The turns before `previous_response_id` are not known, and the model's backend does not keep them."""
 
@@ -63,25 +80,48 @@ class BrokenChainError(Exception):
 class Chains:
     """The turns of all chains by the id of their reply."""
 
-    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, max_bytes: int = MAX_BYTES, *, shared: Shared | None = None) -> None:
+        """`shared` lets another process go on with a chain."""
+        self._shared = shared
         self._links: OrderedDict[str, tuple[ChainLink, int]] = OrderedDict()
         self._bytes, self._most = 0, max_bytes
 
-    def before(self, owner: ChainOwner, response_id: str) -> Items:
+    async def before(self, owner: ChainOwner, response_id: str) -> Items:
         """All items of a chain up to and with the reply `response_id`. Raises BrokenChainError."""
         links: list[ChainLink] = []
         current = response_id
         while current:
-            held = self._links.get(current)
-            if held is None or not owner.may_continue(held[0].owner):
+            link = self._held(current) or await self._held_elsewhere(current)
+            if link is None or not owner.may_continue(link.owner):
                 raise BrokenChainError(response_id)
-            self._links.move_to_end(current)
-            links.append(held[0])
-            current = held[0].previous
+            links.append(link)
+            current = link.previous
         return [item for link in reversed(links) for item in link.items]
 
-    def keep(self, link: ChainLink, raw: bytes) -> None:
-        """Hold an answered turn; `raw` is the reply's body. From a reply that did not end nothing goes on."""
+    def _held(self, response_id: str) -> ChainLink | None:
+        held = self._links.get(response_id)
+        if held is None:
+            return None
+        self._links.move_to_end(response_id)
+        return held[0]
+
+    async def _held_elsewhere(self, response_id: str) -> ChainLink | None:
+        if self._shared is None:
+            return None
+        try:
+            async with asyncio.timeout(SHARED_SECONDS):
+                body = await self._shared.get(KIND, response_id)
+        except (HearthError, TimeoutError) as error:
+            logger.warning("a chain of responses could not be looked for: %s", error or "it took too long")
+            metrics.FAILURES.labels("chains.get").inc()
+            return None
+        return _decode(body) if body else None
+
+    async def keep(self, link: ChainLink, raw: bytes) -> None:
+        """Hold an answered turn; `raw` is the reply's body. From a reply that did not end nothing goes on.
+
+        Never raises: where the turn could not be shared, this process alone goes on with it.
+        """
         response_id, output = answered(raw)
         if not response_id:
             return
@@ -92,6 +132,19 @@ class Chains:
         self._bytes += size
         while self._bytes > self._most:
             self._forget(next(iter(self._links)))
+        if self._shared is not None and size <= self._most:
+            await self._share(self._shared, response_id, link)
+
+    async def _share(self, shared: Shared, response_id: str, link: ChainLink) -> None:
+        whose = {"tenant": link.owner.tenant, "user": link.owner.user}
+        try:
+            async with asyncio.timeout(SHARED_SECONDS):
+                await shared.keep(KIND, response_id, _encode(link), seconds=KEPT_SECONDS, **whose)
+        except (HearthError, TimeoutError) as error:
+            logger.warning(
+                "a chain of responses is known to this process alone: %s", error or "it took too long"
+            )
+            metrics.FAILURES.labels("chains.keep").inc()
 
     def drop(self, tenant: str, user: str) -> None:
         """Forget all chains of a user who is erased."""

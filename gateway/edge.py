@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -228,9 +229,10 @@ class _ReplyTee:
         call.captured = True
         raw = b"".join(self._raw)
         reply = self._wire.read_reply(raw, status=self._status, stream=self._stream)
+        work = [self._flow.after(call, reply)]
         if call.link is not None:
-            self._flow.chains.keep(call.link, raw)
-        await self._flow.after(call, reply)
+            work.append(self._flow.chains.keep(call.link, raw))
+        await asyncio.gather(*work)
 
 
 def _add_headers(message: Message, call: Call) -> None:

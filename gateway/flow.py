@@ -13,6 +13,7 @@ import msgspec
 
 from hearth.gateway.call import Call, Draft
 from hearth.gateway.chains import Chains
+from hearth.gateway.daily import DailyTokens
 from hearth.gateway.identity import Identity
 from hearth.gateway.replay import alive, allowance, run_of, stays
 from hearth.gateway.retries import Retries
@@ -33,38 +34,14 @@ LARGE_TEXT = 100_000
 """Characters of an exchange from which it is made ready in a thread: 5 ms of masking and digests."""
 
 
-class DailyTokens:
-    """Block tokens by key and UTC day, in this process; a restart begins anew."""
-
-    def __init__(self) -> None:
-        self._day = ""
-        self._spent: dict[str, int] = {}
-
-    def left(self, identity: Identity, now: datetime) -> bool:
-        """Whether the key may still spend tokens today."""
-        limit = identity.policy.daily_tokens
-        return limit is None or self._today(now).get(identity.key, 0) < limit
-
-    def spend(self, identity: Identity, tokens: int, now: datetime) -> None:
-        """Count a placed block."""
-        today = self._today(now)
-        today[identity.key] = today.get(identity.key, 0) + tokens
-
-    def _today(self, now: datetime) -> dict[str, int]:
-        day = now.date().isoformat()
-        if day != self._day:
-            self._day, self._spent = day, {}
-        return self._spent
-
-
 class Flow:
     """Puts memory around a model call. One instance serves all calls of a process."""
 
     def __init__(self, engine: Engine, *, full_tools: bool = False) -> None:
         self.engine = engine
-        self.daily = DailyTokens()
+        self.daily = DailyTokens(engine.shared)
         self._retries = Retries()
-        self.chains = Chains()
+        self.chains = Chains(shared=engine.shared)
         self._full_tools = full_tools
 
     async def before(
@@ -111,7 +88,7 @@ class Flow:
         if not (identity.policy.place and request.placeable and dialogue.user_text):
             call.reason = "no block"
             return 0
-        if not self.daily.left(identity, call.started_at):
+        if not self._may_spend(call, identity):
             call.reason = "daily tokens spent"
             return 0
         secret = await self.engine.secret(identity.scope.tenant)
@@ -125,6 +102,9 @@ class Flow:
         if current is not None:
             return tokens + current.tokens
         return tokens + (_room(request, dialogue, identity, earlier, window) if dialogue.asks_anew else 0)
+
+    def _may_spend(self, call: Call, identity: Identity) -> bool:
+        return self.daily.left(identity.key, identity.policy.daily_tokens, call.started_at)
 
     # -- before ----------------------------------------------------------------------------------------
 
@@ -152,7 +132,9 @@ class Flow:
             marked_retry=self._retries.marked(identity.scope.owner, call.headers, call.started_at),
         )
         if call.without_block and call.placed and call.recall is not None:
-            self.daily.spend(identity, -call.recall.block.tokens, call.started_at)  # the provider refused it
+            self.daily.spend(
+                identity.key, -call.recall.block.tokens, call.started_at
+            )  # the provider refused it
         call.opened, call.status, call.reason = opened, "ok", ""
         call.recall, call.block, call.placed = None, None, False
         if identity.policy.capture:
@@ -165,14 +147,14 @@ class Flow:
             return body
         if not identity.policy.recall:
             return body
-        if not self.daily.left(identity, call.started_at):
+        if not self._may_spend(call, identity):
             call.reason = "daily tokens spent"
             return body
         return await self._recalled(call, request, identity, dialogue, opened, secret, body, window)
 
     def _look_up(self, call: Call, identity: Identity, dialogue: Dialogue) -> None:
         """Begin the search where there will be a recall, as far as the request alone tells."""
-        wanted = identity.policy.recall and self.daily.left(identity, call.started_at)
+        wanted = identity.policy.recall and self._may_spend(call, identity)
         if dialogue.user_text and dialogue.asks_anew and wanted and not call.without_block:
             query = Query(text=dialogue.user_text, before=dialogue.before, at=call.started_at)
             call.search = self.engine.look_up(identity.scope, query)
@@ -210,7 +192,7 @@ class Flow:
             return body
         call.placed = True
         if call.recall is not None:
-            self.daily.spend(identity, call.recall.block.tokens, call.started_at)
+            self.daily.spend(identity.key, call.recall.block.tokens, call.started_at)
             metrics.BLOCK_TOKENS.labels(opened.scope.tenant).inc(call.recall.block.tokens)
         return WIRES[request.route].place(body, blocks)
 

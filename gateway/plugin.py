@@ -158,7 +158,7 @@ class HearthPlugin(CustomLogger):
         own = copy.deepcopy(items_of(data.get("input")))
         call.link = ChainLink(owner=owner, previous=previous, items=own)
         try:
-            earlier = gateway.flow.chains.before(owner, previous)
+            earlier = await gateway.flow.chains.before(owner, previous)
         except BrokenChainError as error:
             raise HTTPException(status_code=400, detail={"error": str(error)}) from error
         return continued(data, earlier) if earlier else data

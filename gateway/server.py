@@ -59,11 +59,13 @@ async def running(settings: Settings) -> AsyncIterator[Gateway]:
         worker=hearth.worker,
     ) as engine:
         gateway = gateway_over(engine, settings)
-        following = asyncio.create_task(gateway.switchboard.follow(), name="hearth-switches")
+        beside = [gateway.switchboard.follow(), gateway.flow.daily.follow()]
+        following = [asyncio.create_task(work) for work in beside]
         try:
             yield gateway
         finally:
-            following.cancel()
+            for task in following:
+                task.cancel()
 
 
 def gateway_over(engine: Engine, settings: Settings) -> Gateway:

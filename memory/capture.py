@@ -56,6 +56,8 @@ class Capture:
         self._unwritten: dict[str, Event] = {}
         self._spooled: list[str] = []
         self._lost = 0
+        self._pushes = True
+        """Whether short-term memory took the last page in time; else no reply's end waits for it."""
 
     async def write(
         self, event: Event, *, page: Page | None, vector: Vector | None, block: PlacedBlock | None
@@ -128,7 +130,10 @@ class Capture:
         else:
             append = self._spawn(self._append(event))
             push = self._spawn(self._push(page, vector, block)) if page is not None else None
-            await asyncio.wait([append, push] if push else [append], timeout=self._ack_seconds)
+            awaited = [append, push] if push is not None and self._pushes else [append]
+            await asyncio.wait(awaited, timeout=self._ack_seconds)
+            if push is not None and not push.done():
+                self._pushes = False
             place = append.result() if append.done() else "slow"
         if place in ("slow", "failed"):
             place = await self._to_spool(event)
@@ -168,9 +173,11 @@ class Capture:
     async def _push(self, page: Page, vector: Vector | None, block: PlacedBlock | None) -> None:
         try:
             await self._short_term.push(page, vector=vector, block=block)
+            self._pushes = True
         except HearthError:
             logger.warning("short-term memory did not take a page; it comes back from the log", exc_info=True)
             metrics.FAILURES.labels("short_term.push").inc()
+            self._pushes = False
 
     async def _to_spool(self, event: Event) -> str:
         try:

@@ -49,6 +49,7 @@ from hearth.memory.ports import (
     LongTerm,
     MemoryFilter,
     SearchRequest,
+    Shared,
     ShortTerm,
     TokenCounter,
 )
@@ -56,7 +57,7 @@ from hearth.memory.recall.block import detach
 from hearth.memory.recall.pipeline import recall_block
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.query import search_request
-from hearth.memory.recall.traces import SharedTraces, Trace, TraceRing, trace_of
+from hearth.memory.recall.traces import Trace, TraceRing, trace_of
 from hearth.memory.tiers.indexed import as_stored
 from hearth.memory.types import (
     Candidate,
@@ -83,10 +84,16 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+_encode_trace = msgspec.msgpack.Encoder().encode
+_decode_trace = msgspec.msgpack.Decoder(Trace).decode
+
 IMPORT_BATCH = 500
 """Events of one append; keeps a transaction short."""
 VIEW_SECONDS = 0.150
 """How long a view of short-term memory is waited for."""
+TRACE = "trace"
+TRACE_SECONDS = 3_600
+"""How long other gateways can explain a recall; a thousand calls a second fill 10 GB in that time."""
 LATEST_PAGES = 20
 """Pages read from short-term memory for one recall."""
 
@@ -126,7 +133,7 @@ class Engine:
         clock: Clock,
         policy: RecallPolicy,
         embedder: str,
-        shared_traces: SharedTraces | None = None,
+        shared: Shared | None = None,
     ) -> None:
         self.log = log
         self.short_term = short_term
@@ -138,7 +145,7 @@ class Engine:
         self.policy = policy
         self.embedder = embedder
         self.traces = TraceRing()
-        self._shared_traces = shared_traces
+        self.shared = shared
         self._refilling: set[str] = set()
         self._stopgap = secrets.token_bytes(32)
         self._breakers = AsyncCircuitBreakerFactory(
@@ -274,8 +281,8 @@ class Engine:
         Raises NotFound for another scope's or an expired one, StoreUnavailable.
         """
         found = self.traces.get(trace)
-        if found is None and self._shared_traces is not None:
-            found = await self._shared_traces.get(tenant, user, trace)
+        if found is None and self.shared is not None and (body := await self.shared.get(TRACE, trace)):
+            found = _decode_trace(body)
         if found is None or (found.scope.tenant, found.scope.user) != (tenant, user):
             raise NotFound
         return found
@@ -485,9 +492,8 @@ class Engine:
         scope = Scope(tenant=tenant, user=user)
         await self._append(self._event(scope, UserErased(generation=generation), generation))
         self.traces.drop(tenant, user)
-        shared = self._shared_traces
         return await self._removed(
-            *([("traces", shared.drop(tenant, user))] if shared is not None else []),
+            *([("shared", self.shared.drop(tenant, user))] if self.shared is not None else []),
             ("long_term", self.long_term.clear(tenant, user)),
             ("short_term", self.short_term.clear(tenant, user, before=generation)),
         )
@@ -683,12 +689,13 @@ class Engine:
         metrics.RECALL_SECONDS.observe(recall.milliseconds / 1000)
         trace = trace_of(recall)
         self.traces.add(trace)
-        if self._shared_traces is not None:
-            self.capture_path.beside(self._share(self._shared_traces, trace))
+        if self.shared is not None:
+            self.capture_path.beside(self._share(self.shared, trace))
 
-    async def _share(self, traces: SharedTraces, trace: Trace) -> None:
+    async def _share(self, shared: Shared, trace: Trace) -> None:
+        whose = {"tenant": trace.scope.tenant, "user": trace.scope.user}
         try:
-            await traces.keep(trace)
+            await shared.keep(TRACE, trace.id, _encode_trace(trace), seconds=TRACE_SECONDS, **whose)
         except StoreUnavailable as error:
             logger.warning("a recall is explained by this process alone: %s", error)
             metrics.FAILURES.labels("traces.keep").inc()

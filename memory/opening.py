@@ -21,15 +21,14 @@ from hearth.memory.errors import HearthError, LogUnavailable
 from hearth.memory.events.spool import Spool
 from hearth.memory.events.sql_log import SqlLog
 from hearth.memory.events.sqlite_log import SqliteLog
-from hearth.memory.ports import Clock, EventLog, ShortTerm
+from hearth.memory.ports import Clock, EventLog, Shared, ShortTerm
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.tokens import LocalTokenCounter
-from hearth.memory.recall.traces import SharedTraces
 from hearth.memory.runner import Timing
 from hearth.memory.stores.qdrant_server import QdrantServer
 from hearth.memory.stores.redis_client import redis_client
+from hearth.memory.stores.redis_shared import RedisShared
 from hearth.memory.stores.redis_short_term import RedisShortTerm
-from hearth.memory.stores.redis_traces import RedisTraces
 from hearth.memory.stores.sqlite_short_term import SqliteShortTerm
 from hearth.memory.stores.vector_child import VectorChild
 from hearth.memory.worker import Worker, WorkersElsewhere
@@ -62,7 +61,7 @@ class Stores(msgspec.Struct, frozen=True):
     short_term: ShortTerm
     long_term: VectorChild
     clock: Clock
-    traces: SharedTraces | None
+    shared: Shared | None
 
 
 class OpenWorker(msgspec.Struct, frozen=True):
@@ -123,7 +122,7 @@ async def open_memory(
             clock=stores.clock,
             policy=policy or RecallPolicy(),
             embedder=stores.long_term.embedder,
-            shared_traces=stores.traces,
+            shared=stores.shared,
         )
         await stack.enter_async_context(_at_work(working, capture, outbox, stores.log))
         yield engine
@@ -171,13 +170,13 @@ async def _opened(
 ) -> AsyncIterator[Stores]:
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(_log(home, durability, clock, servers))
-        short_term, traces = await stack.enter_async_context(_short_term(home, servers.redis_url))
+        short_term, shared = await stack.enter_async_context(_short_term(home, servers.redis_url))
         long_term = VectorChild(
             home / "long_term", embedder, qdrant=servers.qdrant, postgres_url=servers.postgres_url
         )
         await long_term.start()
         stack.push_async_callback(long_term.close)
-        yield Stores(log, short_term, long_term, clock, traces)
+        yield Stores(log, short_term, long_term, clock, shared)
 
 
 def _worker(stores: Stores) -> Worker:
@@ -219,12 +218,12 @@ def _log_of(home: Path, durability: Durability, clock: Clock, servers: Servers) 
 
 
 @asynccontextmanager
-async def _short_term(home: Path, redis_url: str) -> AsyncIterator[tuple[ShortTerm, SharedTraces | None]]:
+async def _short_term(home: Path, redis_url: str) -> AsyncIterator[tuple[ShortTerm, Shared | None]]:
     """In the named server, which may be down now and come later, or else in a file of the folder."""
     if redis_url:
         client = redis_client(redis_url)
         try:
-            yield RedisShortTerm(client), RedisTraces(client)
+            yield RedisShortTerm(client), RedisShared(client)
         finally:
             await client.aclose()
         return

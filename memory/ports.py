@@ -320,6 +320,26 @@ class ShortTerm(Protocol):
         ...
 
 
+class Shared(Protocol):
+    """What processes of one gateway tell each other, for a while. All raise StoreUnavailable."""
+
+    async def keep(self, kind: str, id: str, body: bytes, *, seconds: int, tenant: str, user: str) -> None:
+        """Keep the body for so long; it goes with the user, where the names are not empty."""
+        ...
+
+    async def get(self, kind: str, id: str) -> bytes:
+        """The body, whoever kept it; empty where there is none any more."""
+        ...
+
+    async def drop(self, tenant: str, user: str) -> None:
+        """Remove all that goes with the user."""
+        ...
+
+    async def add(self, counter: str, amount: int, *, seconds: int) -> int:
+        """Add to a counter, which lives for so long after the last addition; what it has then."""
+        ...
+
+
 class Indexed(msgspec.Struct, frozen=True, kw_only=True):
     """A record as long-term memory stores it."""
 

@@ -22,7 +22,7 @@ from hearth.memory.capture import Capture
 from hearth.memory.engine import Engine
 from hearth.memory.events.spool import Spool
 from hearth.memory.events.sqlite_log import SqliteLog
-from hearth.memory.ports import Embedder, LongTerm
+from hearth.memory.ports import Embedder, LongTerm, Shared
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.tokens import LocalTokenCounter
 from hearth.memory.stores.memory_long_term import MemoryLongTerm
@@ -98,7 +98,12 @@ async def open_api(
 
 @asynccontextmanager
 async def open_engine(
-    home: Path, clock: ManualClock, embedder: Embedder, long_term: LongTerm | None = None
+    home: Path,
+    clock: ManualClock,
+    embedder: Embedder,
+    long_term: LongTerm | None = None,
+    *,
+    shared: Shared | None = None,
 ) -> AsyncIterator[Engine]:
     """An engine over a real log in `home`, with a worker at work and stores in this process."""
     log = SqliteLog(home / "log.db", durability="process", clock=clock)
@@ -123,6 +128,7 @@ async def open_engine(
         clock=clock,
         policy=RecallPolicy(),
         embedder=embedder.name,
+        shared=shared,
     )
     await worker.start()
     try:

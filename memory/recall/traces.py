@@ -6,7 +6,6 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import takewhile
-from typing import Protocol
 
 import msgspec
 import numpy as np
@@ -101,22 +100,6 @@ def _packed(scored: Sequence[Scored]) -> Packed:
         names=tuple(scored[0].signals),
         numbers=np.array(rows, np.float32).tobytes(),
     )
-
-
-class SharedTraces(Protocol):
-    """Traces that several processes share. All raise StoreUnavailable."""
-
-    async def keep(self, trace: Trace) -> None:
-        """Keep it for a while."""
-        ...
-
-    async def get(self, tenant: str, user: str, trace: str) -> Trace | None:
-        """The user's trace of that id, or None."""
-        ...
-
-    async def drop(self, tenant: str, user: str) -> None:
-        """Remove every trace of the user."""
-        ...
 
 
 class TraceRing:

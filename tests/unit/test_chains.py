@@ -17,27 +17,29 @@ def reply(name: str, text: str = "ok", **fields: object) -> bytes:
     return json.dumps({"id": name, "status": "completed", "output": output, **fields}).encode()
 
 
-def keep(chains: Chains, name: str, said: str, previous: str = "", owner: ChainOwner = ALICE) -> None:
+async def keep(chains: Chains, name: str, said: str, previous: str = "", owner: ChainOwner = ALICE) -> None:
     """Hold a turn of one message and its reply."""
-    chains.keep(ChainLink(owner=owner, previous=previous, items=items_of(said)), reply(name, f"re {said}"))
+    await chains.keep(
+        ChainLink(owner=owner, previous=previous, items=items_of(said)), reply(name, f"re {said}")
+    )
 
 
-def words(chains: Chains, name: str, owner: ChainOwner = ALICE) -> list[str]:
+async def words(chains: Chains, name: str, owner: ChainOwner = ALICE) -> list[str]:
     """The texts of a chain."""
-    found = (item["content"] for item in chains.before(owner, name))
+    found = (item["content"] for item in await chains.before(owner, name))
     return [said if isinstance(said, str) else said[0]["text"] for said in found]
 
 
-def test_a_chain_is_all_its_turns_in_order() -> None:
+async def test_a_chain_is_all_its_turns_in_order() -> None:
     """From its last reply back to its start; a branch has its own."""
     chains = Chains()
-    keep(chains, "r1", "one")
-    keep(chains, "r2", "two", "r1")
-    keep(chains, "r3", "three", "r1")
-    assert words(chains, "r2") == ["one", "re one", "two", "re two"]
-    assert words(chains, "r3") == ["one", "re one", "three", "re three"]
-    assert chains.before(ALICE, "") == []
-    assert continued({"input": "four"}, chains.before(ALICE, "r1"))["input"][-1]["content"] == "four"
+    await keep(chains, "r1", "one")
+    await keep(chains, "r2", "two", "r1")
+    await keep(chains, "r3", "three", "r1")
+    assert await words(chains, "r2") == ["one", "re one", "two", "re two"]
+    assert await words(chains, "r3") == ["one", "re one", "three", "re three"]
+    assert await chains.before(ALICE, "") == []
+    assert continued({"input": "four"}, await chains.before(ALICE, "r1"))["input"][-1]["content"] == "four"
 
 
 @pytest.mark.parametrize(
@@ -48,42 +50,42 @@ def test_a_chain_is_all_its_turns_in_order() -> None:
         ChainOwner(key="app", tenant="acme", user="alice", generation=2),
     ],
 )
-def test_nobody_else_goes_on_with_a_chain(other: ChainOwner) -> None:
+async def test_nobody_else_goes_on_with_a_chain(other: ChainOwner) -> None:
     """Neither another key, nor another user of the key, nor the user after an erasure."""
     chains = Chains()
-    keep(chains, "r1", "one")
+    await keep(chains, "r1", "one")
     with pytest.raises(BrokenChainError):
-        chains.before(other, "r1")
+        await chains.before(other, "r1")
 
 
-def test_a_call_without_memory_goes_on_with_its_keys_chain() -> None:
+async def test_a_call_without_memory_goes_on_with_its_keys_chain() -> None:
     """Memory may be off for one turn of a chain and on for the next."""
     chains = Chains()
-    keep(chains, "r1", "one")
-    keep(chains, "r2", "two", "r1", ChainOwner(key="app"))
-    assert words(chains, "r2") == ["one", "re one", "two", "re two"]
+    await keep(chains, "r1", "one")
+    await keep(chains, "r2", "two", "r1", ChainOwner(key="app"))
+    assert await words(chains, "r2") == ["one", "re one", "two", "re two"]
 
 
-def test_what_was_longest_unused_goes_first_and_breaks_its_chain() -> None:
+async def test_what_was_longest_unused_goes_first_and_breaks_its_chain() -> None:
     """Over the limit the oldest turns are let go, and a chain that misses one is refused as a whole."""
     chains = Chains(max_bytes=1_000)
-    keep(chains, "r1", "x" * 200)
-    keep(chains, "r2", "two", "r1")
-    keep(chains, "other", "y" * 200)
+    await keep(chains, "r1", "x" * 200)
+    await keep(chains, "r2", "two", "r1")
+    await keep(chains, "other", "y" * 200)
     with pytest.raises(BrokenChainError, match="whole conversation in `input`"):
-        chains.before(ALICE, "r2")
-    assert words(chains, "other")[0] == "y" * 200
+        await chains.before(ALICE, "r2")
+    assert (await words(chains, "other"))[0] == "y" * 200
 
 
-def test_an_erased_user_has_no_chains_left() -> None:
+async def test_an_erased_user_has_no_chains_left() -> None:
     """Dropping a user leaves the others' chains."""
     chains = Chains()
-    keep(chains, "r1", "one")
-    keep(chains, "r2", "two", owner=ChainOwner(key="app", tenant="acme", user="bob", generation=1))
+    await keep(chains, "r1", "one")
+    await keep(chains, "r2", "two", owner=ChainOwner(key="app", tenant="acme", user="bob", generation=1))
     chains.drop("acme", "alice")
     with pytest.raises(BrokenChainError):
-        chains.before(ALICE, "r1")
-    assert len(chains.before(ChainOwner(key="app", tenant="acme", user="bob", generation=1), "r2")) == 2
+        await chains.before(ALICE, "r1")
+    assert len(await chains.before(ChainOwner(key="app", tenant="acme", user="bob", generation=1), "r2")) == 2
 
 
 @pytest.mark.parametrize(
@@ -96,20 +98,22 @@ def test_an_erased_user_has_no_chains_left() -> None:
         b"",
     ],
 )
-def test_only_a_response_that_ended_and_is_stored_is_held(raw: bytes) -> None:
+async def test_only_a_response_that_ended_and_is_stored_is_held(raw: bytes) -> None:
     """What was not to be stored, or did not end, can't be continued."""
     chains = Chains()
-    chains.keep(ChainLink(owner=ALICE, previous="", items=items_of("one")), raw)
+    await chains.keep(ChainLink(owner=ALICE, previous="", items=items_of("one")), raw)
     with pytest.raises(BrokenChainError):
-        chains.before(ALICE, "r1")
+        await chains.before(ALICE, "r1")
 
 
 @pytest.mark.parametrize("status", ["completed", "incomplete"])
 @pytest.mark.parametrize("space", ["", " "])
-def test_a_streamed_response_is_held_by_its_last_event(status: str, space: str) -> None:
+async def test_a_streamed_response_is_held_by_its_last_event(status: str, space: str) -> None:
     """One that reached its limit of tokens can be continued as well."""
     response = json.loads(reply("r1", status=status))
     event = json.dumps({"type": f"response.{status}", "response": response}, separators=(",", f":{space}"))
     chains = Chains()
-    chains.keep(ChainLink(owner=ALICE, previous="", items=items_of("one")), f"data: {event}\n\n".encode())
-    assert words(chains, "r1") == ["one", "ok"]
+    await chains.keep(
+        ChainLink(owner=ALICE, previous="", items=items_of("one")), f"data: {event}\n\n".encode()
+    )
+    assert await words(chains, "r1") == ["one", "ok"]

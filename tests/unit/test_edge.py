@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, cast
 
 import httpx
@@ -66,7 +67,7 @@ async def headroom(request: Request, call: Call) -> int:
 
 async def post(inner: Inner, path: str, body: bytes, **headers: str) -> httpx.Response:
     """Send a body through the edge; no call of these tests comes as far as memory."""
-    flow = Flow(cast("Engine", None))
+    flow = Flow(cast("Engine", SimpleNamespace(shared=None)))
     gateway = cast("Gateway", type("Gateway", (), {"flow": flow}))
     transport = httpx.ASGITransport(cast("Any", Edge(inner, lambda: gateway, headroom)))
     async with httpx.AsyncClient(transport=transport, base_url="http://hearth") as client:
