@@ -178,7 +178,7 @@ class Engine:
             "unwritten": self.capture_path.unwritten(),
         }
         try:
-            state = await self._of_the_log(self.log.open_call(scope, **asked))
+            state = await self._of_the_log("log", self.log.open_call(scope, **asked))
         except LogUnavailable as error:
             logger.warning("a call is captured without the event log: %s", error)
             metrics.FAILURES.labels("log.open").inc()
@@ -635,16 +635,19 @@ class Engine:
         captured meanwhile, and nothing else.
         """
         try:
-            return await self._of_the_log(self.log.secret(tenant))
+            return await self._of_the_log("secret", self.log.secret(tenant))
         except LogUnavailable as error:
             logger.warning("the secret of tenant %s is not known: %s", tenant, error)
             metrics.FAILURES.labels("log.secret").inc()
             return self._stopgap
 
-    async def _of_the_log(self, work: Awaitable[T]) -> T:
-        """What the log answers before a call, which waits for it no longer than for a recall."""
+    async def _of_the_log(self, what: str, work: Awaitable[T]) -> T:
+        """What the log answers before a call, which waits for it no longer than for a recall.
+
+        A breaker each: a secret that is known already must not make a broken log look well.
+        """
         try:
-            async with await self._breakers.get_breaker("log"), asyncio.timeout(self.policy.deadline_seconds):
+            async with await self._breakers.get_breaker(what), asyncio.timeout(self.policy.deadline_seconds):
                 return await work
         except (TimeoutError, OpenedState) as error:
             raise LogUnavailable("the event log does not answer in time") from error

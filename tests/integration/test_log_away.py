@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -71,6 +72,7 @@ async def test_conversations_begun_meanwhile_are_sessions_of_their_own(
     flow: Flow, clock: ManualClock
 ) -> None:
     """Two conversations that begin with the same words are two, and each stays together."""
+    await flow.engine.secret("acme")
     one, other = Talker(flow, clock), Talker(flow, clock)
     async with away(flow):
         await one.say("Hi", "Hello!")
@@ -138,3 +140,23 @@ async def test_a_first_call_without_its_log_is_captured_too(flow: Flow, clock: M
     found = await arrived(flow)
     assert [one.user_text for one in found] == ["One.", "Two."]
     assert len({one.scope.session for one in found}) == 1
+
+
+async def test_calls_stop_waiting_for_a_log_that_does_not_answer(
+    flow: Flow, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After five that waited in vain the next ones are captured without asking it."""
+    asked = 0
+
+    async def hang(*_: object, **__: object) -> None:
+        nonlocal asked
+        asked += 1
+        await asyncio.Event().wait()
+
+    await Talker(flow, clock).say("The tenant's secret is known from now on.")
+    monkeypatch.setattr(flow.engine.log, "open_call", hang)
+    for number in range(9):
+        await Talker(flow, clock).say(f"Number {number}.")
+    assert asked == 5
+    monkeypatch.undo()
+    assert len(await arrived(flow)) == 10
