@@ -10,13 +10,13 @@ from urllib.parse import quote
 
 import typer
 
-from hearth.config.settings import Settings
-from hearth.config.switches import ModeName, Switches
 from hearth.gateway.commands.client import Answer, gateway
 from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Config, Json, Limit, Url
 from hearth.gateway.commands.output import FAILED, MISUSED, fail, note, say, say_json, table
 
 if TYPE_CHECKING:
+    from hearth.config.settings import Settings
+    from hearth.config.switches import ModeName, Switches
     from hearth.gateway.switchboard import FileSwitchboard
 
 _SWITCHED = {
@@ -135,6 +135,7 @@ def _switch_everyone(mode: str | None, name: str | None, config: Path | None) ->
     """The switches of all tenants stand where no key reaches: in the data folder, or the log's database."""
     import msgspec
 
+    from hearth.config.switches import ModeName
     from hearth.gateway.commands.settings import load
 
     known = get_args(ModeName)
