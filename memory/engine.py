@@ -690,6 +690,8 @@ class Engine:
     def _account(self, recall: Recall) -> None:
         metrics.RECALLS.labels(recall.status).inc()
         metrics.RECALL_SECONDS.observe(recall.milliseconds / 1000)
+        for part in set(recall.reasons) - {"short_term", "long_term"}:  # those were counted where they failed
+            metrics.RECALL_MISSING.labels(part).inc()
         trace = trace_of(recall)
         self.traces.add(trace)
         if self.shared is not None:

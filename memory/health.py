@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from datetime import timedelta
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -67,7 +67,9 @@ async def engine_health(engine: Engine) -> Health:
     waiting = await asyncio.to_thread(engine.capture_path.spooled)
     parts = await store_parts(engine.log, engine.short_term, engine.long_term, engine.worker)
     spool = spool_part(waiting, engine.capture_path.lost)
-    recall = recall_part([trace.status for trace in engine.traces.since(since)])
+    traces = engine.traces.since(since)
+    wordy = sum("dense" in trace.reasons for trace in traces)
+    recall = recall_part([trace.status for trace in traces], wordy=wordy)
     return overall(parts | {"spool": spool, "recall": recall})
 
 
@@ -152,14 +154,24 @@ def spool_part(waiting: int, lost: int) -> Part:
     return Part(state="degraded" if reasons else "ok", reasons=reasons, numbers=numbers)
 
 
-def recall_part(statuses: list[Status]) -> Part:
-    """Recall in the last minutes: degraded where more than a fifth failed."""
+def recall_part(statuses: Sequence[Status], *, wordy: int = 0) -> Part:
+    """Recall in the last minutes: degraded where more than a fifth failed, or was `wordy`: by words alone."""
     failed = statuses.count("failed")
-    numbers = {"recalls": len(statuses), "failed": failed, "partial": statuses.count("partial")}
-    if len(statuses) >= FEWEST_RECALLS and failed / len(statuses) > FAILED_SHARE:
-        reason = f"{failed} of {len(statuses)} failed in the last {WINDOW.seconds // 60} minutes"
-        return Part(state="degraded", reasons=(reason,), numbers=numbers)
-    return Part(numbers=numbers)
+    numbers = {
+        "recalls": len(statuses),
+        "failed": failed,
+        "partial": statuses.count("partial"),
+        "by_words_alone": wordy,
+    }
+    said = {
+        f"{failed} of {len(statuses)} failed": failed,
+        f"{wordy} of {len(statuses)} went by words alone, without the embedder": wordy,
+    }
+    most = FAILED_SHARE * len(statuses) if len(statuses) >= FEWEST_RECALLS else len(statuses)
+    reasons = tuple(
+        f"{what} in the last {WINDOW.seconds // 60} minutes" for what, count in said.items() if count > most
+    )
+    return Part(state="degraded" if reasons else "ok", reasons=reasons, numbers=numbers)
 
 
 async def _report(part: object) -> object:

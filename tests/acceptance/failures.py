@@ -93,6 +93,10 @@ class Fault:
     excused: bool = False
     """True where nothing is lost and recall has all it needs, so health need not say a word."""
 
+    def __str__(self) -> str:
+        """Names it in a table or a test's id."""
+        return f"{self.part} {self.way}"
+
 
 def _relayed(part: PartName, way: str, mode: Any) -> Fault:
     def begin(world: World) -> None:
@@ -266,7 +270,7 @@ class Trial:
 
     def __init__(self, world: World, fault: Fault, baseline: dict[Way, float]) -> None:
         self._world, self._fault, self._baseline = world, fault, baseline
-        self._user = f"{fault.part} {fault.way}"
+        self._user = str(fault)
         self._told: list[str] = []
         self.outcome = Outcome(fault=fault)
 
@@ -400,7 +404,7 @@ def main(page: Path | None, *, only: str = "", calls: int = 36) -> int:
         with world(provider, Path(folder)) as made:
             baseline = measure(made, rounds=8)
             for fault in FAULTS:
-                if only not in f"{fault.part} {fault.way}":
+                if only not in str(fault):
                     continue
                 outcome = Trial(made, fault, baseline).run(calls=calls, at_once=3)
                 outcomes.append(outcome)

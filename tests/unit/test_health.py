@@ -91,6 +91,14 @@ def test_recall_is_degraded_when_over_a_fifth_failed() -> None:
     assert recall_part(["failed"] * 3 + ["ok"] * 7).state == "degraded"
 
 
+def test_recall_is_degraded_when_over_a_fifth_went_by_words_alone() -> None:
+    """An embedder that fails is no failed recall, and is seen all the same."""
+    assert recall_part(["partial"] * 4, wordy=4).state == "ok"
+    assert recall_part(["ok"] * 8 + ["partial"] * 2, wordy=2).state == "ok"
+    (reason,) = recall_part(["ok"] * 7 + ["partial"] * 3, wordy=3).reasons
+    assert reason.startswith("3 of 10 went by words alone")
+
+
 def test_any_part_that_is_not_well_degrades_the_whole_with_its_name() -> None:
     """Reasons name their part."""
     whole = overall({"log": log_part(WELL), "worker": Part(state="degraded", reasons=("does not run",))})
