@@ -69,16 +69,21 @@ ALL: dict[str, Any] = LEAST | {
 
 
 @cache
-def _rendered(values: str) -> dict[str, str]:
+def _rendered(name: str, values: str) -> dict[str, str]:
     with helm.Chart.load(str(CHART)) as chart:
         chart.validate_schema(json.loads(values))
-        return chart.render(json.loads(values), name="demo", namespace="prod")
+        return chart.render(json.loads(values), name=name, namespace="prod")
+
+
+def rendered_as(name: str, values: dict[str, Any]) -> list[dict[str, Any]]:
+    """Everything that an installation of this name with these values would make."""
+    texts = [text for path, text in _rendered(name, json.dumps(values)).items() if path.endswith(".yaml")]
+    return [one for text in texts for one in yaml.safe_load_all(text) if one]
 
 
 def manifests(values: dict[str, Any]) -> list[dict[str, Any]]:
-    """Everything that an installation with these values would make."""
-    texts = [text for path, text in _rendered(json.dumps(values)).items() if path.endswith(".yaml")]
-    return [one for text in texts for one in yaml.safe_load_all(text) if one]
+    """Everything that an installation called `demo` would make."""
+    return rendered_as("demo", values)
 
 
 def one(values: dict[str, Any], kind: str, name: str) -> dict[str, Any]:
