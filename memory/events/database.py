@@ -23,6 +23,12 @@ VIEWS_VERSION = 2
 APPLICATION_ID = 0x48727468
 """`Hrth`: tells a log from any other SQLite file."""
 
+_COPIES = (
+    "CREATE TABLE IF NOT EXISTS copies"
+    " (source TEXT NOT NULL, stage INTEGER NOT NULL, place TEXT NOT NULL, moved INTEGER NOT NULL)"
+)
+"""How far a copy of another log is: a table that older files lack."""
+
 Synchronous = Literal["FULL", "NORMAL"]
 
 
@@ -95,6 +101,7 @@ def prepare_schema(db: sqlite3.Connection, path: Path) -> bool:
         _create(db)
     if _scalar(db, "PRAGMA application_id") != APPLICATION_ID:
         raise LogUnavailable(f"{path} is an SQLite file but no Hearth event log: choose another path")
+    db.execute(_COPIES)
     return _scalar(db, "SELECT value FROM meta WHERE key = 'views'") != VIEWS_VERSION
 
 

@@ -91,6 +91,35 @@ class PostgresPlaces:
             self._now = self._clock.now() if self._clock else moment(now)
 
 
+class PostgresPastPlaces:
+    """See `PastPlaces`: positions of the events' own time, behind the last one of their partition.
+
+    The table that the payloads of such a position go to is made with the first of its month.
+    """
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._months: set[tuple[int, int]] = set()
+        self.ends: dict[int, int] = dict(
+            db.execute(
+                "SELECT p, coalesce((SELECT max(seq) FROM events WHERE partition = p), 0)"
+                f" FROM generate_series(0, {PARTITIONS - 1}) AS places (p)"
+            )
+        )
+
+    def following(self, tenant: str, user: str, recorded: int) -> int:
+        """See `PastPlaces.following`."""
+        place = partition_of(tenant, user, PARTITIONS)
+        least = first_seq(moment(recorded)) >> _PARTITION_BITS
+        number = max((self.ends[place] >> _PARTITION_BITS) + 1, least)
+        seq = self.ends[place] = number << _PARTITION_BITS | place
+        at = moment((seq >> SEQ_BITS) * 1000)
+        if (at.year, at.month) not in self._months:
+            self._months.add((at.year, at.month))
+            make_months(self._db, at, 1)
+        return seq
+
+
 class _Answer:
     """The rows of a statement, which is sent with all others that wait when they are first wanted."""
 
@@ -151,6 +180,10 @@ class PostgresDatabase:
             places,
         )
         return PostgresPlaces(asked, self._clock)
+
+    def past_places(self) -> PostgresPastPlaces:
+        """See `Database.past_places`."""
+        return PostgresPastPlaces(self)
 
     def trim_step_keys(self, before: int) -> None:
         """Left to `tidy`: appends in two partitions would wait for each other."""

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from typing import Literal, TypeVar
 
 from tenacity import AsyncRetrying, retry_if_exception_type, wait_exponential_jitter
@@ -22,7 +23,7 @@ from hearth.memory.events.postgres import PARTITIONS, SCHEMA, Connection, Postgr
 from hearth.memory.events.postgres_pool import PostgresPool
 from hearth.memory.events.postgres_schema import upgrade
 from hearth.memory.events.sql import Database, number_of
-from hearth.memory.events.sql_log import LogHealth, SqlLog
+from hearth.memory.events.sql_log import LogHealth, SqlLog, refuse_unfinished
 from hearth.memory.ports import Clock
 from hearth.memory.types import SEVEN_DAYS
 
@@ -35,10 +36,15 @@ MAX_BATCH = 256
 """Appends of one commit: bounds how long the first waits for the last."""
 TIDY_SECONDS = 3_600.0
 """Between two looks at what is to be made ahead or removed."""
-REBUILD_SECONDS = 3_600.0
-"""For folding the views again."""
+COPY_SECONDS = 3_600.0
+"""For a statement of a copy, which may look at all there is."""
+COPYING = "hearth migrate"
+"""How the server lists the connections of a copy."""
 
 _COMMITS = 256
+_OTHERS = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'hearth'"
+)
 
 
 class _Append:
@@ -77,21 +83,26 @@ class PostgresLog(SqlLog):
         server_clock: Clock | None = None,
         connections: int = 12,
         schema: str = SCHEMA,
+        copying: bool = False,
     ) -> None:
         """`clock` tells what has expired when something is read; what is written goes by the server's clock
-        unless `server_clock` stands in for it. At most so many `connections`, two at least.
+        unless `server_clock` stands in for it. At most so many `connections`, two at least. `copying`: for a
+        copy from it or into it, which may be unfinished and is left untidied.
         """
         super().__init__(clock)
         self._url, self._schema = url, schema
         self._server_clock = server_clock
+        self._copying = copying
         settings = {
             "search_path": schema,
             "synchronous_commit": "on" if durability == "power" else "off",
             "lock_timeout": "4s",
             "timezone": "UTC",
         }
-        self._pool = PostgresPool(url, size=connections - 1, settings=settings)
-        self._appends = PostgresPool(url, size=1, settings=settings)
+        pool = partial(PostgresPool, url, settings=settings)
+        if copying:
+            pool = partial(pool, name=COPYING, seconds=COPY_SECONDS)
+        self._pool, self._appends = pool(size=connections - 1), pool(size=1)
         self._waiting: deque[_Append] = deque()
         self._committing: asyncio.Task[None] | None = None
         self._keeper: asyncio.Task[None] | None = None
@@ -147,6 +158,10 @@ class PostgresLog(SqlLog):
     def partitions(self) -> int:
         """See `Consumers.partitions`."""
         return PARTITIONS
+
+    async def in_use(self) -> bool:
+        """See `SqlLog.in_use`: whether the server lists connections of others than copies."""
+        return await self.ask(lambda db: number_of(db.execute(_OTHERS)) > 0)
 
     async def append(self, events: Sequence[Event]) -> None:
         """See `EventLog.append`. Appends that come while a commit is under way share the next one."""
@@ -281,6 +296,8 @@ class PostgresLog(SqlLog):
     async def _prepare(self) -> None:
         try:
             await asyncio.to_thread(upgrade, self._url, self._schema)
+            if not self._copying:
+                await self._pool.run(lambda connection: self._plain(connection, refuse_unfinished))
         except LogUnavailable as error:
             self._last_error = str(error)
             raise
@@ -289,6 +306,8 @@ class PostgresLog(SqlLog):
 
     async def _tidy(self) -> None:
         """Make the next months' tables; without the right to, payloads go to the one for all other months."""
+        if self._copying:
+            return
         try:
             await self._write(self._tidy_tables)
         except LogUnavailable:

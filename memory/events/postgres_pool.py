@@ -84,8 +84,18 @@ class PostgresPool:
     At most `size` connections. What waits for a thread and is cancelled is never begun.
     """
 
-    def __init__(self, url: str, *, size: int, settings: dict[str, str]) -> None:
-        """`settings` are the server's own, such as `search_path`, for every connection."""
+    def __init__(
+        self,
+        url: str,
+        *,
+        size: int,
+        settings: dict[str, str],
+        name: str = "hearth",
+        seconds: float | None = None,
+    ) -> None:
+        """`settings` are the server's own, such as `search_path`, for every connection; by `name` the server
+        lists it. `seconds`: how long work may take, `STUCK_SECONDS` unless it is known to be long.
+        """
         self._connections: ConnectionPool[Connection] = ConnectionPool(
             url,
             min_size=0,
@@ -97,7 +107,7 @@ class PostgresPool:
             kwargs={
                 "autocommit": True,
                 "connect_timeout": CONNECT_SECONDS,
-                "application_name": "hearth",
+                "application_name": name,
                 "options": " ".join(f"-c {name}={value}" for name, value in settings.items()),
             },
             connection_class=Connection,
@@ -105,6 +115,7 @@ class PostgresPool:
             open=False,
         )
         self._size = size
+        self._seconds = seconds
         self._watchdog: Watchdog | None = None
         self._threads: ThreadPoolExecutor | None = None
 
@@ -138,7 +149,7 @@ class PostgresPool:
         with (
             translated(),
             self._connections.connection() as connection,
-            watchdog.limit(connection, STUCK_SECONDS),
+            watchdog.limit(connection, self._seconds or STUCK_SECONDS),
         ):
             return work(connection)
 

@@ -6,7 +6,7 @@ database may send it together with the next ones, so a caller executes all that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol, TypeAlias
 from zlib import crc32
@@ -17,6 +17,10 @@ Condition: TypeAlias = "tuple[str, list[Any]]"
 
 USER = "(SELECT id FROM users WHERE tenant = ? AND name = ?)"
 """The row id of a user, by two values."""
+
+
+COPIED = -1
+"""The stage, in the table `copies`, of a log that is the whole copy of another one."""
 
 
 class Rows(Protocol):
@@ -48,6 +52,19 @@ class Places(Protocol):
         ...
 
 
+class PastPlaces(Protocol):
+    """Where a copy puts the events of another log, one after another, in the open transaction."""
+
+    @property
+    def ends(self) -> Mapping[int, int]:
+        """The last position of each partition; 0 for an empty one."""
+        ...
+
+    def following(self, tenant: str, user: str, recorded: int) -> int:
+        """The next position for an event of the user that was recorded at that moment, in microseconds."""
+        ...
+
+
 class Database(Protocol):
     """One connection, in an open transaction where something is written."""
 
@@ -61,6 +78,10 @@ class Database(Protocol):
 
     def places(self, users: set[tuple[str, str]]) -> Places:
         """Keep other appends for these (tenant, user) out until the transaction ends."""
+        ...
+
+    def past_places(self) -> PastPlaces:
+        """The ends of the partitions, for a log that nobody else writes to."""
         ...
 
     def trim_step_keys(self, before: int) -> None:

@@ -11,10 +11,10 @@ from typing import TypeVar
 
 import msgspec
 
-from hearth.memory.errors import BadInput
+from hearth.memory.errors import BadInput, LogUnavailable
 from hearth.memory.events import cursors, lookup, reads, rows, views
 from hearth.memory.events.kinds import Event
-from hearth.memory.events.sql import Database, partition_of
+from hearth.memory.events.sql import COPIED, Database, partition_of
 from hearth.memory.ports import CallState, Clock, ExchangeState, Lag, Lease, MemoryFilter
 from hearth.memory.types import Exchange, Memory, Page, Record, Scope, SessionInfo, Tails
 
@@ -70,6 +70,20 @@ class SqlLog(ABC):
     async def rebuild_views(self) -> None:
         """Drop the views and fold the log again. Appends wait meanwhile."""
         await self._write(rebuild)
+
+    # -- copying -----------------------------------------------------------------------------------------
+
+    async def in_use(self) -> bool:
+        """Whether another process has the log open, as far as its database tells. Raises LogUnavailable."""
+        return False
+
+    async def ask(self, run: Callable[[Database], T]) -> T:
+        """What `run` finds in one state of the tables. Raises LogUnavailable."""
+        return await self._read(run)
+
+    async def change(self, run: Callable[[Database], T]) -> T:
+        """Run it in a transaction that a power cut may undo, whole. Raises LogUnavailable."""
+        return await self._write(run, relaxed=True)
 
     # -- EventLog ----------------------------------------------------------------------------------------
 
@@ -246,3 +260,10 @@ def rebuild(db: Database) -> None:
         return [(row[13], rows.event_of(row)) for row in found]
 
     views.rebuild(db, batch)
+
+
+def refuse_unfinished(db: Database) -> None:
+    """Raise LogUnavailable for a log that another one is still to be copied into."""
+    row = db.execute("SELECT stage FROM copies").fetchone()
+    if row is not None and row[0] != COPIED:
+        raise LogUnavailable("it is an unfinished copy: `hearth migrate`, called as before, goes on with it")

@@ -24,6 +24,18 @@ class SqlitePlaces:
         return self._last
 
 
+class SqlitePastPlaces:
+    """See `PastPlaces`: one partition, and positions that tell no time."""
+
+    def __init__(self, last: int) -> None:
+        self.ends = {0: last}
+
+    def following(self, tenant: str, user: str, recorded: int) -> int:
+        """See `PastPlaces.following`."""
+        self.ends[0] += 1
+        return self.ends[0]
+
+
 class SqliteDatabase:
     """See `Database`."""
 
@@ -37,8 +49,11 @@ class SqliteDatabase:
 
     def places(self, users: set[tuple[str, str]]) -> SqlitePlaces:
         """See `Database.places`. The open transaction is the only one that writes."""
-        (last,) = self.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()
-        return SqlitePlaces(last, self.now())
+        return SqlitePlaces(self._last(), self.now())
+
+    def past_places(self) -> SqlitePastPlaces:
+        """See `Database.past_places`."""
+        return SqlitePastPlaces(self._last())
 
     def trim_step_keys(self, before: int) -> None:
         """See `Database.trim_step_keys`.
@@ -70,3 +85,7 @@ class SqliteDatabase:
             self.execute(f"DROP TABLE IF EXISTS {view}")
         run_script(self, "views.sql")
         self.execute("INSERT OR REPLACE INTO meta VALUES ('views', ?)", (VIEWS_VERSION,))
+
+    def _last(self) -> int:
+        (last,) = self.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()
+        return int(last)

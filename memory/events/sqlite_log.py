@@ -24,7 +24,7 @@ from hearth.memory.events.database import (
 )
 from hearth.memory.events.kinds import Event
 from hearth.memory.events.sql import Database
-from hearth.memory.events.sql_log import LogHealth, SqlLog, rebuild
+from hearth.memory.events.sql_log import LogHealth, SqlLog, rebuild, refuse_unfinished
 from hearth.memory.events.sqlite import SqliteDatabase
 from hearth.memory.events.writer import Writer
 from hearth.memory.ports import Clock
@@ -48,9 +48,16 @@ class SqliteLog(SqlLog):
     """
 
     def __init__(
-        self, path: Path, *, durability: Literal["power", "process"] = "power", clock: Clock
+        self,
+        path: Path,
+        *,
+        durability: Literal["power", "process"] = "power",
+        clock: Clock,
+        copying: bool = False,
     ) -> None:
+        """`copying`: for a copy from it or into it, which may be unfinished."""
         self._path = path
+        self._copying = copying
         self._synchronous = _SYNCHRONOUS[durability]
         super().__init__(clock)
         self._lock: IO[str] | None = None
@@ -64,7 +71,7 @@ class SqliteLog(SqlLog):
         """Open the file, making it where there is none, and fold the views again where this program's differ.
 
         Raises LogUnavailable for a path that can't be written, a file of a newer program or of another
-        kind, and while another process has it.
+        kind, an unfinished copy, and while another process has it.
         """
         await asyncio.to_thread(self._open)
         for _ in range(_PROBES):
@@ -127,6 +134,8 @@ class SqliteLog(SqlLog):
             db.execute("BEGIN IMMEDIATE")
             rebuild(self._database(db))
             db.execute("COMMIT")
+        if not self._copying:
+            refuse_unfinished(self._database(db))
         sync_directory(self._path.parent)
         side = connect_writer(self._path, self._synchronous)
         self._connections.append(side)
