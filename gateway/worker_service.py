@@ -14,6 +14,7 @@ from hearth.gateway.runtime import RUNTIME
 from hearth.gateway.server import serve_app
 from hearth.gateway.servers import servers_of
 from hearth.memory import metrics
+from hearth.memory.gauges import exposed
 from hearth.memory.health import Health, overall, store_parts
 from hearth.memory.opening import OpenWorker, open_worker
 
@@ -77,7 +78,8 @@ class WorkerService:
 
         @app.get("/metrics")
         async def counters() -> Response:
-            return Response(generate_latest(metrics.REGISTRY), media_type=CONTENT_TYPE_LATEST)
+            gauges = exposed(await self.health())
+            return Response(generate_latest(metrics.REGISTRY) + gauges, media_type=CONTENT_TYPE_LATEST)
 
         return app
 

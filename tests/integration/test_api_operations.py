@@ -106,7 +106,9 @@ async def test_metrics_show_an_admin_no_other_tenant_and_a_user_nothing(api: Api
         metrics.BLOCK_TOKENS.labels(tenant).inc()
     url = "http://gateway/memory/metrics"
     async with api.client("admin") as admin, api.client("alice") as alice, api.client(None) as nobody:
-        assert _tenants((await admin.get(url)).text) == {"acme"}
+        seen = (await admin.get(url)).text
+        assert _tenants(seen) == {"acme"}
+        assert 'hearth_part_state{part="log",state="ok"} 1.0' in seen
         assert (await alice.get(url)).status_code == 403
         assert (await nobody.get(url)).status_code == 401
     async with open_api(tmp_path / "local", local=True) as here, here.client(None) as local:
