@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from prometheus_client import Counter, Histogram
 from prometheus_client.parser import text_string_to_metric_families
 
+from hearth.gateway.api.health import router
 from hearth.memory import metrics
 from hearth.memory.events.sql_log import LogHealth
 from hearth.memory.gauges import HealthGauges, exposed
@@ -171,6 +172,18 @@ def test_health_is_shown_as_gauges() -> None:
     assert samples["hearth_worker_waited_seconds",] == 2.5
     assert samples["hearth_worker_parked_events",] == 1
     assert samples["hearth_spool_events",] == 3
+
+
+def test_the_scraping_shown_asks_where_metrics_are() -> None:
+    """Each job's path is one that the gateway or the worker serves; the services are called as in Compose."""
+    (shown,) = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    jobs = {job["job_name"]: job for job in yaml.safe_load(shown)["scrape_configs"]}
+    served = {f"/memory{route.path}" for route in router.routes}  # type: ignore[attr-defined]
+    assert jobs["hearth-gateway"]["metrics_path"] in served
+    assert "metrics_path" not in jobs["hearth-worker"]
+    named = {name for job in jobs.values() for found in job["dns_sd_configs"] for name in found["names"]}
+    compose = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
+    assert named <= set(compose["services"])
 
 
 def test_the_page_on_operating_lists_every_gauge() -> None:
