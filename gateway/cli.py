@@ -6,7 +6,18 @@ from collections.abc import Callable
 
 import typer
 
-from hearth.gateway.commands import chat, demo, history, imports, local, memories, operate, serve, work
+from hearth.gateway.commands import (
+    chat,
+    demo,
+    history,
+    imports,
+    local,
+    memories,
+    migrate,
+    operate,
+    serve,
+    work,
+)
 from hearth.gateway.commands.output import prepare_streams
 
 app = typer.Typer(
@@ -22,6 +33,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "serve": serve.serve,
         "worker": work.worker,
         "demo": demo.demo,
+        "migrate": migrate.migrate,
         "check-config": local.check_config,
     },
     "Talk": {"chat": chat.chat, "recall": memories.recall, "search": memories.search},

@@ -26,7 +26,7 @@ from hearth.gateway.flow import Flow
 from hearth.gateway.runtime import RUNTIME, Gateway
 from hearth.gateway.servers import servers_of
 from hearth.gateway.starting import StartError, late_jobs_allowed
-from hearth.gateway.switchboard import FileSwitchboard, Notes, SharedSwitchboard, Switchboard
+from hearth.gateway.switchboard import switchboard
 from hearth.memory.engine import Engine
 from hearth.memory.errors import HearthError
 from hearth.memory.events.spool import Spool
@@ -73,14 +73,8 @@ def gateway_over(engine: Engine, settings: Settings) -> Gateway:
     return Gateway(
         settings=settings,
         flow=Flow(engine, full_tools=settings.hearth.capture.tools == "full"),
-        switchboard=_switchboard(engine, settings.hearth),
+        switchboard=switchboard(engine.log, settings.hearth.data_dir),
     )
-
-
-def _switchboard(engine: Engine, hearth: HearthSettings) -> Switchboard:
-    if isinstance(engine.log, Notes):
-        return SharedSwitchboard(engine.log)
-    return FileSwitchboard(hearth.data_dir / "switches.json")
 
 
 def recall_policy(hearth: HearthSettings) -> RecallPolicy:

@@ -31,6 +31,10 @@ class Switchboard(Protocol):
         """Switch all (neither named), one tenant or one key; `on` lifts that switch again."""
         ...
 
+    async def look(self) -> None:
+        """Know what others set until now. Raises LogUnavailable."""
+        ...
+
     async def follow(self) -> None:
         """Look for what others set, until cancelled."""
         ...
@@ -59,8 +63,11 @@ class FileSwitchboard:
         """See `Switchboard.set`."""
         return await asyncio.to_thread(self._set, mode, tenant, key)
 
-    async def follow(self) -> None:
+    async def look(self) -> None:
         """Nothing to do: each call looks at the file."""
+
+    async def follow(self) -> None:
+        """Nothing to do."""
 
     def _set(self, mode: ModeName, tenant: str, key: str) -> Switches:
         new = _switched(self.current(), mode, tenant, key)
@@ -114,7 +121,7 @@ class SharedSwitchboard:
         return self._switches
 
     async def look(self) -> None:
-        """Read them now. Raises LogUnavailable."""
+        """See `Switchboard.look`."""
         self._switches = _decoded(await self._notes.note(NOTE))
 
     async def follow(self) -> None:
@@ -125,6 +132,11 @@ class SharedSwitchboard:
             except LogUnavailable as error:
                 logger.warning("the switches can't be read; the last ones hold: %s", error)
             await asyncio.sleep(LOOK_SECONDS)
+
+
+def switchboard(log: object, folder: Path) -> Switchboard:
+    """The switches of gateways with this log and data folder."""
+    return SharedSwitchboard(log) if isinstance(log, Notes) else FileSwitchboard(folder / "switches.json")
 
 
 def _decoded(body: bytes) -> Switches:

@@ -37,6 +37,8 @@ logger = logging.getLogger(__name__)
 
 Durability = Literal["power", "process"]
 
+LOG_FILE, SHORT_TERM, LONG_TERM = "log.db", "short_term.db", "long_term"
+"""The stores in a folder, those that are files."""
 SHARED_POLL = 0.5
 """Seconds between two looks at a log that other processes write."""
 
@@ -172,7 +174,7 @@ async def _opened(
         log = await stack.enter_async_context(_log(home, durability, clock, servers))
         short_term, shared = await stack.enter_async_context(_short_term(home, servers.redis_url))
         long_term = VectorChild(
-            home / "long_term", embedder, qdrant=servers.qdrant, postgres_url=servers.postgres_url
+            home / LONG_TERM, embedder, qdrant=servers.qdrant, postgres_url=servers.postgres_url
         )
         await long_term.start()
         stack.push_async_callback(long_term.close)
@@ -195,7 +197,7 @@ def _worker(stores: Stores) -> Worker:
 
 @asynccontextmanager
 async def _log(home: Path, durability: Durability, clock: Clock, servers: Servers) -> AsyncIterator[SqlLog]:
-    log = _log_of(home, durability, clock, servers)
+    log = log_of(home, durability, clock, servers)
     await log.start()
     try:
         yield log
@@ -203,9 +205,12 @@ async def _log(home: Path, durability: Durability, clock: Clock, servers: Server
         await log.close()
 
 
-def _log_of(home: Path, durability: Durability, clock: Clock, servers: Servers) -> SqlLog:
+def log_of(
+    home: Path, durability: Durability, clock: Clock, servers: Servers, *, copying: bool = False
+) -> SqlLog:
+    """The log that the servers or the folder hold, not started; `copying` as the logs take it."""
     if not servers.postgres_url:
-        return SqliteLog(home / "log.db", durability=durability, clock=clock)
+        return SqliteLog(home / LOG_FILE, durability=durability, clock=clock, copying=copying)
     # takes most of a second to load, which a log in a file should not pay
     from hearth.memory.events.postgres_log import PostgresLog
 
@@ -214,6 +219,7 @@ def _log_of(home: Path, durability: Durability, clock: Clock, servers: Servers) 
         durability=durability,
         clock=clock,
         connections=servers.postgres_connections,
+        copying=copying,
     )
 
 
@@ -227,7 +233,7 @@ async def _short_term(home: Path, redis_url: str) -> AsyncIterator[tuple[ShortTe
         finally:
             await client.aclose()
         return
-    store = SqliteShortTerm(home / "short_term.db")
+    store = SqliteShortTerm(home / SHORT_TERM)
     await store.start()
     try:
         yield store, None

@@ -225,11 +225,11 @@ class Worker:
         self.notify()
         return True
 
-    async def replay(self) -> int:
+    async def replay(self, watch: Callable[[int], None] = lambda _: None) -> int:
         """Project the whole log again, for stores that lost what they had; returns the number of events.
 
-        Decides nothing, and goes on past an event that fails: that one is logged and counted. Raises
-        Unavailable; what was projected until then stays.
+        `watch` is told how many they are so far. Decides nothing, and goes on past an event that fails: that
+        one is logged and counted. Raises Unavailable; what was projected until then stays.
         """
         after = count = 0
         while events := await self._log.read(after=after, limit=REPLAY_ROWS, kinds=self._index.kinds):
@@ -239,6 +239,7 @@ class Worker:
                 await self._project(events[at : at + size])
                 at += size
             after, count = events[-1].seq, count + len(events)
+            watch(count)
         return count
 
     async def _project(self, events: Sequence[Event]) -> None:

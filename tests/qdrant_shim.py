@@ -18,7 +18,9 @@ from urllib.parse import parse_qs, urlsplit
 from pydantic import BaseModel, TypeAdapter
 from qdrant_client import QdrantClient, models
 
+ALL = "*"
 ROUTES: dict[tuple[str, str], str] = {
+    ("GET", ALL): "list",
     ("GET", ""): "info",
     ("PUT", ""): "create",
     ("PATCH", ""): "update",
@@ -29,7 +31,7 @@ ROUTES: dict[tuple[str, str], str] = {
     ("POST", "/points/scroll"): "scroll",
     ("POST", "/points/count"): "count",
 }
-PATH = re.compile(r"/collections/([^/]+)(/.*)?")
+PATH = re.compile(r"/collections(?:/([^/]+)(/.*)?)?")
 WORDS = {
     400: "Bad Request",
     401: "Must provide an API key",
@@ -131,10 +133,13 @@ class QdrantShim:
         if status := self.always or (self.failing.pop(0) if self.failing else 0):
             raise RefusedError(status, WORDS.get(status, "broken"))
         with self._turn:
-            if request.did != "create" and not self.client.collection_exists(name):
+            if request.did not in ("create", "list") and not self.client.collection_exists(name):
                 raise RefusedError(404, f"Not found: Collection `{name}` doesn't exist!")
             made: Callable[[str, Request], Any] = getattr(self, f"_{request.did}")
             return made(name, request)
+
+    def _list(self, name: str, _: Request) -> models.CollectionsResponse:
+        return self.client.get_collections()
 
     def _info(self, name: str, _: Request) -> Any:
         info = self.client.get_collection(name)
@@ -235,19 +240,20 @@ class _Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         raw = self.rfile.read(int(self.headers.get("content-length") or 0))
         found = PATH.fullmatch(parts.path)
+        name, rest = (found[1] or "", found[2] or "") if found else ("", "?")
         request = Request(
             method=self.command,
             path=parts.path,
             query=parse_qs(parts.query),
             body=json.loads(raw) if raw else None,
             headers={name.lower(): value for name, value in self.headers.items()},
-            did=ROUTES.get((self.command, (found[2] or "") if found else "?"), ""),
+            did=ROUTES.get((self.command, rest if name or not found else ALL), ""),
         )
         self.owner.requests.append(request)
         self.owner.gate.wait()
         threading.Event().wait(self.owner.delay)
         try:
-            result = self.owner.answer(request, found[1] if found else "")
+            result = self.owner.answer(request, name)
             self._send(200, {"result": _plain(result), "status": "ok", "time": 0.0})
         except RefusedError as error:
             self._send(error.status, {"status": {"error": error.message}, "time": 0.0})

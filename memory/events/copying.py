@@ -91,6 +91,8 @@ _HANDLED, _REST = (at for at, table in enumerate(_STAGES) if table is None)
 async def copy(source: SqlLog, target: SqlLog, kinds: Kinds, watch: Watch) -> Copied:
     """Copy what `source` holds into the empty `target`, or go on with that; compare both at the end.
 
+    Nobody can open the target before `finish`.
+
     Events, users, secrets, views and what is set aside are the same then, as is what each consumer has yet
     to handle. Both logs are open for copying, and nobody else has them. Raises LogUnavailable where the
     target holds something else, the source is empty or has been written to meanwhile, or a log fails.
@@ -105,9 +107,17 @@ async def copy(source: SqlLog, target: SqlLog, kinds: Kinds, watch: Watch) -> Co
     found = await _compared(source, target, kinds, watch, origin.events)
     if await source.ask(partial(_origin, kinds=kinds, partitions=source.partitions)) != origin:
         raise LogUnavailable("the source was written to meanwhile: stop gateways and workers, and copy again")
-    if not found.differences:
-        await target.change(_finish)
     return found
+
+
+async def finish(target: SqlLog) -> None:
+    """Open a copy that was found the same to everybody. Raises LogUnavailable."""
+    await target.change(_finish)
+
+
+def begun(db: Database) -> bool:
+    """Whether the log is a copy, whole or not."""
+    return db.execute("SELECT 1 FROM copies").fetchone() is not None
 
 
 # -- where it begins ---------------------------------------------------------------------------------------

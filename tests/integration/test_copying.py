@@ -20,7 +20,7 @@ import pytest
 from hearth.memory.errors import LogUnavailable
 from hearth.memory.events import copy_tables, rows
 from hearth.memory.events.copy_check import tally
-from hearth.memory.events.copying import Copied, copy
+from hearth.memory.events.copying import Copied, copy, finish
 from hearth.memory.events.kinds import Event, PageMoved
 from hearth.memory.events.postgres_log import PostgresLog
 from hearth.memory.events.sql_log import SqlLog
@@ -87,7 +87,10 @@ def _make(postgres_url: str, tmp_path: Path, clock: ManualClock) -> Make:
 
 async def copied(source: Place, target: Place, watch: Any = lambda *_: None) -> Copied:
     async with source.open(copying=True) as one, target.open(copying=True) as two:
-        return await copy(one, two, CONSUMERS, watch)
+        found = await copy(one, two, CONSUMERS, watch)
+        if not found.differences:
+            await finish(two)
+        return found
 
 
 async def put(log: SqlLog, clock: ManualClock, *events: Event) -> None:
@@ -425,7 +428,7 @@ COPY = """
 import asyncio, resource, sys
 from pathlib import Path
 from hearth.memory.clock import SystemClock
-from hearth.memory.events.copying import copy
+from hearth.memory.events.copying import copy, finish
 from hearth.memory.events.postgres_log import PostgresLog
 from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.worker import CONSUMERS
@@ -438,6 +441,7 @@ async def main(path, url, schema):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     found = await copy(source, target, CONSUMERS, lambda *seen: print(*seen, flush=True))
     assert not found.differences, found.differences
+    await finish(target)
     print("grown", (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024, flush=True)
     await source.close()
     await target.close()
