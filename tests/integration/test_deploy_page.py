@@ -89,8 +89,13 @@ async def test_a_dump_restored_into_a_new_server_is_the_same_log(tmp_path: Path)
 
 
 async def test_a_copy_of_the_folder_is_the_same_memory(tmp_path: Path) -> None:
-    """By the page's own line, while nothing has it open: the same events, and the same recall."""
-    live, copy = tmp_path / "live", tmp_path / "copy"
+    """By the page's own line, while nothing has it open: the same events, and the same recall.
+
+    The folder is reached by a link, as systemd has it.
+    """
+    private, live, copy = tmp_path / "private", tmp_path / "live", tmp_path / "copy"
+    private.mkdir()
+    live.symlink_to(private)
     async with open_memory(live) as engine:
         await engine.capture(ALICE, "My sister Ludmila lives in Valparaíso.", "Noted.")
         await engine.drain()
@@ -98,7 +103,7 @@ async def test_a_copy_of_the_folder_is_the_same_memory(tmp_path: Path) -> None:
     (line,) = lines("cp --archive")
     line = line.replace("/var/lib/hearth", str(live)).replace("/backup/hearth", str(copy))
     await asyncio.to_thread(run, line, tmp_path)
-    shutil.rmtree(live)
+    shutil.rmtree(private)
     async with open_memory(copy) as engine:
         assert await everything(engine.log) == kept
         found = await engine.recall(ALICE, "Where does my sister live?")

@@ -256,6 +256,27 @@ def test_a_pod_may_end_before_it_is_killed(drain: int) -> None:
     assert graces["worker"] >= DRAIN_SECONDS + 30
 
 
+def test_the_number_of_workers_can_be_left_alone() -> None:
+    """Where an autoscaler of the operator's own decides, an upgrade does not set it back."""
+    alone = changed(worker={"replicas": None})
+    assert one(LEAST, "Deployment", "demo-worker")["spec"]["replicas"] == 2
+    assert "replicas" not in one(alone, "Deployment", "demo-worker")["spec"]
+
+
+def notes(values: dict[str, Any]) -> str:
+    """What an installation says at its end."""
+    (text,) = (t for path, t in _rendered("demo", json.dumps(values)).items() if path.endswith("NOTES.txt"))
+    return text
+
+
+def test_the_notes_say_that_monitors_reach_no_worker() -> None:
+    """Monitors ask for the workers' counters, and the policy lets nobody in unless somebody is named."""
+    monitored = changed(serviceMonitor={"enabled": True, "keySecret": {"name": "admin"}})
+    assert "workerFrom names nobody" in notes(monitored)
+    assert "workerFrom" not in notes(monitored | {"networkPolicy": {"workerFrom": [PEER]}})
+    assert "workerFrom" not in notes(LEAST)
+
+
 def test_a_changed_configuration_starts_the_pods_anew() -> None:
     """A gateway reads its file once; one that has not changed leaves the pods alone."""
     other = changed(config=LEAST["config"] | {"router_settings": {"num_retries": 1}})
