@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -425,8 +426,9 @@ async def test_a_damaged_copy_is_told(make: Make, clock: ManualClock) -> None:
 # -- killed and large ---------------------------------------------------------------------------------------
 
 COPY = """
-import asyncio, resource, sys
+import asyncio, sys
 from pathlib import Path
+import psutil
 from hearth.memory.clock import SystemClock
 from hearth.memory.events.copying import copy, finish
 from hearth.memory.events.postgres_log import PostgresLog
@@ -438,32 +440,43 @@ async def main(path, url, schema):
     target = PostgresLog(url, schema=schema, clock=SystemClock(), copying=True)
     await source.start()
     await target.start()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    found = await copy(source, target, CONSUMERS, lambda *seen: print(*seen, flush=True))
+    held = psutil.Process().memory_info
+    before = held().rss
+    watch = lambda *seen: print(*seen, (held().rss - before) >> 20, flush=True)
+    found = await copy(source, target, CONSUMERS, watch)
     assert not found.differences, found.differences
     await finish(target)
-    print("grown", (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024, flush=True)
     await source.close()
     await target.close()
 
 asyncio.run(main(*sys.argv[1:]))
 """
 EVENTS = 20_000
-BODY = 3_000
-"""Bytes of each stored payload that can't be compressed: 60 MB in all."""
+BODY = 6_000
+"""Characters of each memory; half as many bytes are left when it is compressed: 60 MB in all."""
 
 
-def killed(command: list[str], at: float) -> list[int]:
-    """Run the copy until it has so many events, and kill it; how far it said that it was."""
-    done = []
+NEVER = float("inf")
+
+
+def run(command: list[str], until: float) -> tuple[list[int], int]:
+    """Run the copy until it has read so many events, and kill it.
+
+    How many it had, page by page, with those that it compared on top, and its growth in megabytes.
+    """
+    done: list[int] = []
+    grown = 0
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            done.append(int(line.split()[1]))
-            if done[-1] >= at:
+            stage, events, _, megabytes = line.split()
+            done.append(int(events) + EVENTS * (stage == "Comparing"))
+            grown = max(grown, int(megabytes))
+            if done[-1] >= until:
+                process.kill()
                 break
-        process.kill()
-    return done
+    assert process.returncode == (0 if until == NEVER else -signal.SIGKILL)
+    return done, grown
 
 
 async def test_a_copy_that_is_killed_again_and_again_ends_equal(make: Make, clock: ManualClock) -> None:
@@ -474,10 +487,11 @@ async def test_a_copy_that_is_killed_again_and_again_ends_equal(make: Make, cloc
             batch = [memory(os.urandom(BODY // 2).hex(), user=f"user {n % 500}") for n in range(at, at + 500)]
             await log.append(batch)
     command = [sys.executable, "-c", COPY, str(source.path), target.url, target.name]
-    done = [0]
-    for share in (0.1, 0.4, 0.7, 0.99):
-        done += await asyncio.to_thread(killed, command, share * EVENTS)
-    assert done == sorted(done)
-    last = await asyncio.to_thread(subprocess.run, command, stdout=subprocess.PIPE, text=True, check=True)
-    assert int(last.stdout.split()[-1]) < 40
+    copied = 0
+    for until in (0.1 * EVENTS, 0.7 * EVENTS, 0.99 * EVENTS, 2 * EVENTS, NEVER):
+        done, grown = await asyncio.to_thread(run, command, until)
+        assert done == sorted(done)
+        assert done[0] >= copied
+        assert grown < 40
+        copied = min(done[-1], EVENTS)
     assert await digest(source) == await digest(target)
