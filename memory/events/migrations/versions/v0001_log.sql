@@ -1,3 +1,5 @@
+-- How far a copy of another log is.
+CREATE TABLE copies (source text NOT NULL, stage bigint NOT NULL, place text NOT NULL, moved bigint NOT NULL);
 -- What can't be folded from events.
 CREATE TABLE probes (name text PRIMARY KEY, at bigint NOT NULL);
 CREATE TABLE notes (name text COLLATE "C" PRIMARY KEY, body bytea NOT NULL);
