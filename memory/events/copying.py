@@ -111,8 +111,8 @@ async def copy(source: SqlLog, target: SqlLog, kinds: Kinds, watch: Watch) -> Co
 
 
 async def finish(target: SqlLog) -> None:
-    """Open a copy that was found the same to everybody. Raises LogUnavailable."""
-    await target.change(_finish)
+    """Open a copy that was found the same to everybody, durably. Raises LogUnavailable."""
+    await target.change(_finish, relaxed=False)
 
 
 def begun(db: Database) -> bool:

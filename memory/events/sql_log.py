@@ -81,9 +81,12 @@ class SqlLog(ABC):
         """What `run` finds in one state of the tables. Raises LogUnavailable."""
         return await self._read(run)
 
-    async def change(self, run: Callable[[Database], T]) -> T:
-        """Run it in a transaction that a power cut may undo, whole. Raises LogUnavailable."""
-        return await self._write(run, relaxed=True)
+    async def change(self, run: Callable[[Database], T], *, relaxed: bool = True) -> T:
+        """Run it in a transaction that a power cut may undo, whole, until one follows that is not `relaxed`.
+
+        Raises LogUnavailable.
+        """
+        return await self._write(run, relaxed=relaxed)
 
     # -- EventLog ----------------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ import pytest
 from hearth.memory.errors import LogUnavailable
 from hearth.memory.events import copy_tables, rows
 from hearth.memory.events.copy_check import tally
+from hearth.memory.events.copy_tables import OTHERS, SECRETS, Stored
 from hearth.memory.events.copying import Copied, copy, finish
 from hearth.memory.events.kinds import Event, PageMoved
 from hearth.memory.events.postgres_log import PostgresLog
@@ -306,6 +307,41 @@ async def test_ids_that_postgres_cannot_hold_are_the_same_after_all(make: Make, 
     assert (await copied(source, there)).differences == []
     assert (await copied(there, back)).differences == []
     assert await everything(source) == await everything(back)
+
+
+OWN = {
+    *("users.id", "events.user_id", "events.partition", "payloads.seq", "events.seq"),
+    *("consumers.owner", "consumers.lease_until", "consumers.epoch"),
+}
+"""Columns that each log makes for itself."""
+ELSEWHERE = {"meta", "probes", "copies", "migrations", "notes", "sqlite_stat1"}
+"""Tables that are about a log's own file or server; switches, which `notes` holds, move by themselves."""
+
+
+async def test_every_column_of_every_table_is_copied(make: Make, postgres_url: str) -> None:
+    """A column that is added to a log and not to its copies is noticed here, in both forms."""
+    copied = {
+        f"{table.name}.{column}"
+        for table in (copy_tables.USERS, SECRETS, *OTHERS)
+        for column in table.columns
+    }
+    copied |= {f"events.{name}" for name in Stored._fields} | {"payloads.version", "payloads.body"}
+    copied |= {f"consumers.{name}" for name in ("name", "partition", "seq")} | OWN
+    here, there = make("sqlite"), make("postgres")
+    async with here.open(), there.open():
+        pass
+    with sqlite3.connect(here.path) as db:
+        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        found = {f"{name}.{row[1]}" for name in tables for row in db.execute(f"PRAGMA table_xinfo({name})")}
+    db.close()
+    async with await psycopg.AsyncConnection.connect(postgres_url) as server:
+        asked = await server.execute(
+            "SELECT table_name || '.' || column_name FROM information_schema.columns WHERE table_schema = %s"
+            " AND table_name !~ '^(payloads_|term_)'",
+            (there.name,),
+        )
+        found |= {row[0] for row in await asked.fetchall()}
+    assert {name for name in found if name.partition(".")[0] not in ELSEWHERE} - copied == set()
 
 
 # -- what is refused ----------------------------------------------------------------------------------------
