@@ -25,8 +25,6 @@ class Relay:
         self._open: set[asyncio.StreamWriter] = set()
         self._mode: Mode = "pass"
         self.delay = 2.0
-        self.questions = 0
-        """Turns from server to client and back: a client that sends, waits and sends again counts two."""
         self.port = 0
 
     @property
@@ -78,11 +76,10 @@ class Relay:
             return
         both = (writer, questions)
         self._open.update(both)
-        turn = [""]
         try:
             await asyncio.gather(
-                self._pass(reader, questions, both, turn, "asks"),
-                self._pass(answers, writer, both, turn, "answers"),
+                self._pass(reader, questions, both, "asks"),
+                self._pass(answers, writer, both, "answers"),
             )
         finally:
             self._open.difference_update(both)
@@ -99,13 +96,10 @@ class Relay:
         source: asyncio.StreamReader,
         target: asyncio.StreamWriter,
         both: tuple[asyncio.StreamWriter, ...],
-        turn: list[str],
         side: str,
     ) -> None:
         with suppress(OSError):
             while chunk := await source.read(1 << 16):
-                self.questions += side == "asks" and turn[0] != "asks"
-                turn[0] = side
                 if self._mode == "slow" and side == "answers":
                     await asyncio.sleep(self.delay)
                 while self._mode == "hang":  # noqa: ASYNC110 (set from another thread)

@@ -13,6 +13,8 @@ PACKAGES = ("config", "gateway", "memory", "testing")
 TYPED = ("hearth.memory", "hearth.config")
 WORKERS = str(min(8, (os.cpu_count() or 2) + 1))
 """Processes of pytest, each with a file at a time: one more than cores, since much of it is waiting."""
+ORDER = ("--no-loadscope-reorder",)
+"""As they stand: files of acceptance tests, which have few tests and take longest, begin first."""
 
 
 def main(arguments: list[str]) -> int:
@@ -26,7 +28,7 @@ def main(arguments: list[str]) -> int:
         if subprocess.call(check, cwd=ROOT):
             return 1
     if types() or subprocess.call(
-        [python, "-m", "pytest", "-n", WORKERS, "--dist", "loadfile", *arguments], cwd=ROOT
+        [python, "-m", "pytest", "-n", WORKERS, "--dist", "loadfile", *ORDER, *arguments], cwd=ROOT
     ):
         return 1
     return 0
