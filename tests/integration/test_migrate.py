@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,6 +35,8 @@ from tests.servers import valkey
 
 PLAIN = "hearth.testing.embedder:plain"
 ALICE = Scope(tenant="acme", user="alice")
+MANY = 2_000
+"""Memories that take long enough to fill an index with."""
 TEXTS = ("The bees live behind the shed.", "My bicycle is in the cellar.", "Tea is better than coffee.")
 
 
@@ -126,6 +131,16 @@ def recalled(folder: Path, text: str, **given: Any) -> list[str]:
     return asyncio.run(search())
 
 
+def held(folder: Path) -> tuple[int, bool]:
+    """How many records long-term memory has there, and whether it is yet to be filled."""
+
+    async def count() -> tuple[int, bool]:
+        async with open_memory(folder, embedder=PLAIN, worker="external") as engine:
+            return await engine.long_term.count(ALICE.owner), engine.long_term.needs_rebuild
+
+    return asyncio.run(count())
+
+
 def test_files_become_servers_and_files_again(files: Path, servers: dict[str, Any], tmp_path: Path) -> None:
     """Each time all is compared, the index is filled at once, and what comes back is what there was."""
     over = written(tmp_path / "servers.yaml", **servers)
@@ -147,6 +162,34 @@ def test_it_says_what_it_moved(files: Path, servers: dict[str, Any], tmp_path: P
         assert "3 events of 1 users, 0 of them redacted" in done.stdout
         assert "everything was compared and is the same" in done.stdout
         assert "filled once a worker runs" in done.stderr
+
+
+def test_a_target_that_was_used_since_stays_as_it_is(files: Path, tmp_path: Path) -> None:
+    """Called again the command says what is not the same, and the target goes on with what it was told."""
+    target = tmp_path / "copy"
+    target.mkdir()
+    assert moved(files, target, "--no-index")["differences"] == []
+    fill(target, memory("It was told over there."))
+    done = run(files, target)
+    assert done.exit_code == 1
+    assert "events memory.added: 3 in the source, 4 in the target" in done.stdout
+    fill(target, memory("It can still be told."))
+
+
+def test_an_index_that_was_killed_amid_is_whole_after_the_next_call(tmp_path: Path) -> None:
+    """SIGKILL once the copy was found the same, while long-term memory is filled: nothing is missing then."""
+    fill(tmp_path / "files", *(memory(f"Bee number {n}.") for n in range(MANY)))
+    command = [str(tmp_path / "files"), written(tmp_path / "there.yaml"), "--json"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "hearth.gateway.cli", "migrate", *command], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["differences"] == []
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    assert held(tmp_path / "there")[1]
+    moved(*command[:2])
+    assert held(tmp_path / "there") == (MANY, False)
 
 
 def test_what_waits_in_the_spool_and_the_switches_come_along(
