@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 from zoneinfo import ZoneInfo
@@ -68,49 +68,43 @@ def digest_of(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _embedder_name(value: str) -> str:
-    if not EMBEDDER.fullmatch(value):
-        raise ValueError("expected fast, quality, or package.module:factory of an embedder of your own")
-    return value
+def _matching(matches: Callable[[str], object], expected: str) -> AfterValidator:
+    """Accepts a text or a secret that `matches` finds something in, as it is."""
+
+    def check(value: Any) -> Any:
+        if not matches(value.get_secret_value() if isinstance(value, SecretStr) else value):
+            raise ValueError(f"expected {expected}")
+        return value
+
+    return AfterValidator(check)
 
 
-def _redis_url(value: SecretStr) -> SecretStr:
-    if not REDIS_URL.match(value.get_secret_value()):
-        raise ValueError(
-            "expected redis://, rediss://, unix://, redis+cluster:// or redis+sentinel://, then the host"
-        )
-    return value
-
-
-def _qdrant_url(value: str) -> str:
-    if not QDRANT_URL.fullmatch(value):
-        raise ValueError(
-            "expected http:// or https://, host, port and perhaps a path; qdrant_api_key has the key"
-        )
-    return value
-
-
-def _qdrant_prefix(value: str) -> str:
-    if not QDRANT_PREFIX.fullmatch(value):
-        raise ValueError("expected letters, digits, _, . and -")
-    return value
-
-
-def _postgres_url(value: SecretStr) -> SecretStr:
-    if not POSTGRES_URL.match(value.get_secret_value()):
-        raise ValueError("expected postgresql://, then the host and the database's name")
-    return value
-
-
-PostgresUrl: TypeAlias = Annotated[SecretStr, Strict(False), AfterValidator(_postgres_url)]
-RedisUrl: TypeAlias = Annotated[SecretStr, Strict(False), AfterValidator(_redis_url)]
-QdrantUrl: TypeAlias = Annotated[str, AfterValidator(_qdrant_url)]
-QdrantPrefix: TypeAlias = Annotated[str, AfterValidator(_qdrant_prefix)]
+PostgresUrl: TypeAlias = Annotated[
+    SecretStr,
+    Strict(False),
+    _matching(POSTGRES_URL.match, "postgresql://, then the host and the database's name"),
+]
+RedisUrl: TypeAlias = Annotated[
+    SecretStr,
+    Strict(False),
+    _matching(
+        REDIS_URL.match, "redis://, rediss://, unix://, redis+cluster:// or redis+sentinel://, then the host"
+    ),
+]
+QdrantUrl: TypeAlias = Annotated[
+    str,
+    _matching(
+        QDRANT_URL.fullmatch, "http:// or https://, host, port and perhaps a path; qdrant_api_key has the key"
+    ),
+]
+QdrantPrefix: TypeAlias = Annotated[str, _matching(QDRANT_PREFIX.fullmatch, "letters, digits, _, . and -")]
 MemoryMode: TypeAlias = Annotated[ModeName, BeforeValidator(_yaml_word)]
 HeaderName: TypeAlias = Annotated[str, AfterValidator(_header_name)]
 TimeZone: TypeAlias = Annotated[str, AfterValidator(known_timezone)]
 Id: TypeAlias = Annotated[str, AfterValidator(stable_id)]
-EmbedderName: TypeAlias = Annotated[str, AfterValidator(_embedder_name)]
+EmbedderName: TypeAlias = Annotated[
+    str, _matching(EMBEDDER.fullmatch, "fast, quality, or package.module:factory of an embedder of your own")
+]
 Client: TypeAlias = Literal[
     "claude-code", "codex", "open-webui", "librechat", "langchain", "vercel-ai", "aider"
 ]

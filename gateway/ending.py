@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Callable
+from functools import partial
 from types import FrameType
 
 import uvicorn
@@ -25,12 +27,17 @@ class Server(uvicorn.Server):
         """Called for a signal."""
         if sig == signal.SIGTERM and self._drain_seconds and not RUNTIME.ending:
             RUNTIME.ending = True
-            later = threading.Timer(self._drain_seconds, super().handle_exit, (sig, frame))
-            later.daemon = True
-            later.start()
+            after(self._drain_seconds, partial(super().handle_exit, sig, frame))
             return
         RUNTIME.ending = True
         super().handle_exit(sig, frame)
+
+
+def after(seconds: float, work: Callable[[], None]) -> None:
+    """Do it then, unless the process has ended."""
+    later = threading.Timer(seconds, work)
+    later.daemon = True
+    later.start()
 
 
 def end_when_told() -> None:

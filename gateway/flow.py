@@ -132,9 +132,8 @@ class Flow:
             marked_retry=self._retries.marked(identity.scope.owner, call.headers, call.started_at),
         )
         if call.without_block and call.placed and call.recall is not None:
-            self.daily.spend(
-                identity.key, -call.recall.block.tokens, call.started_at
-            )  # the provider refused it
+            # the provider refused it
+            self.daily.spend(identity.key, -call.recall.block.tokens, call.started_at)
         call.opened, call.status, call.reason = opened, "ok", ""
         call.recall, call.block, call.placed = None, None, False
         if identity.policy.capture:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 import signal
-import threading
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
@@ -16,13 +14,11 @@ from uvicorn.supervisors.multiprocess import Multiprocess
 
 from hearth.config.load import load_settings
 from hearth.config.settings import Settings
-from hearth.gateway.ending import end_when_told
+from hearth.gateway.ending import after, end_when_told
 from hearth.gateway.runtime import RUNTIME
-from hearth.gateway.server import DRAIN_SECONDS, compose, leave
+from hearth.gateway.server import SERVED, compose, leave
 from hearth.gateway.starting import StartError
 from hearth.memory.errors import HearthError
-
-logger = logging.getLogger(__name__)
 
 CONFIG = "HEARTH_CONFIG"
 """Names the configuration for the processes."""
@@ -76,19 +72,18 @@ class Gateways(Multiprocess):
     """uvicorn's processes, of which none is ready for a while before they end."""
 
     drain_seconds = 0.0
+    _ending = False
 
     def handle_term(self) -> None:
         """Called for SIGTERM; a second one ends them at once."""
-        if not self.drain_seconds or getattr(self, "_ending", False):
+        if not self.drain_seconds or self._ending:
             self.should_exit.set()
             return
         self._ending = True
         for process in self.processes:
             if process.pid is not None:
                 os.kill(process.pid, signal.SIGUSR1)
-        later = threading.Timer(self.drain_seconds, self.should_exit.set)
-        later.daemon = True
-        later.start()
+        after(self.drain_seconds, self.should_exit.set)
 
 
 def serve_many(settings: Settings, config: Path, *, host: str, port: int, workers: int) -> None:
@@ -107,11 +102,9 @@ def serve_many(settings: Settings, config: Path, *, host: str, port: int, worker
         host=host,
         port=port,
         workers=workers,
-        log_level="warning",
-        timeout_graceful_shutdown=DRAIN_SECONDS,
         timeout_worker_healthcheck=HEALTH_SECONDS,
-        access_log=False,
         lifespan="on",
+        **SERVED,
     )
     try:
         sockets = [served.bind_socket()]

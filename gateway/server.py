@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import uvicorn
 from fastapi import FastAPI
@@ -41,6 +41,12 @@ ABSENT = {"litellm.integrations.otel.logger": "opentelemetry.sdk", "prisma": "pr
 """What LiteLLM 1.108.7 imports in every call, by the package without which that fails."""
 DRAIN_SECONDS = 30
 """Time that calls in flight have to end after SIGTERM."""
+SERVED: dict[str, Any] = {
+    "log_level": "warning",
+    "access_log": False,
+    "timeout_graceful_shutdown": DRAIN_SECONDS,
+}
+"""What uvicorn is told in whatever number of processes."""
 
 
 @asynccontextmanager
@@ -174,10 +180,8 @@ def serve_app(
         app,
         host=host,
         port=port,
-        log_level="warning",
-        timeout_graceful_shutdown=DRAIN_SECONDS,
-        access_log=False,
         lifespan="off",
+        **SERVED,
     )
     server = Server(config, drain_seconds=drain_seconds)
     for number in (signal.SIGTERM, signal.SIGINT):

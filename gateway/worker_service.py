@@ -9,7 +9,7 @@ from fastapi import FastAPI, Response
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from hearth.config.settings import Settings
-from hearth.gateway.api.health import AliveOut, PartOut, ReadyOut
+from hearth.gateway.api.health import AliveOut, PartOut, ReadyOut, parts_of
 from hearth.gateway.runtime import RUNTIME
 from hearth.gateway.server import serve_app
 from hearth.gateway.servers import servers_of
@@ -70,11 +70,7 @@ class WorkerService:
         async def health(response: Response) -> WorkerOut:
             found = await self.health()
             response.status_code = 503 if found.state == "down" else 200
-            parts = {
-                name: PartOut(status=part.state, reasons=list(part.reasons), numbers=part.numbers)
-                for name, part in found.parts.items()
-            }
-            return WorkerOut(status=found.state, reasons=list(found.reasons), parts=parts)
+            return WorkerOut(status=found.state, reasons=list(found.reasons), parts=parts_of(found))
 
         @app.get("/metrics")
         async def counters() -> Response:

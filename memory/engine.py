@@ -647,13 +647,9 @@ class Engine:
         A breaker each: a secret that is known already must not make a broken log look well.
         """
         try:
-            async with await self._breakers.get_breaker(what), asyncio.timeout(self.policy.deadline_seconds):
-                return await work
+            return await self._in_time(what, work, self.policy.deadline_seconds)
         except (TimeoutError, OpenedState) as error:
             raise LogUnavailable("the event log does not answer in time") from error
-        finally:
-            if asyncio.iscoroutine(work):
-                work.close()
 
     async def _guard(
         self,
@@ -664,17 +660,22 @@ class Engine:
     ) -> T:
         """The request path's boundary: a store's failure becomes `fallback`, logged, counted and named."""
         try:
-            async with await self._breakers.get_breaker(part), asyncio.timeout(limit):
-                return await work
+            return await self._in_time(part, work, limit)
         except (TimeoutError, OpenedState, HearthError) as error:
             logger.warning("recall goes on without %s: %s", part, error or type(error).__name__)
         except Exception:
             logger.exception("recall goes on without %s", part)
+        metrics.RECALL_MISSING.labels(part).inc()
+        return fallback
+
+    async def _in_time(self, part: str, work: Awaitable[T], limit: float) -> T:
+        """What `work` gives within so many seconds; not even begun while the part's breaker is open."""
+        try:
+            async with await self._breakers.get_breaker(part), asyncio.timeout(limit):
+                return await work
         finally:
             if asyncio.iscoroutine(work):
                 work.close()
-        metrics.RECALL_MISSING.labels(part).inc()
-        return fallback
 
     async def _removed(self, *removals: tuple[str, Awaitable[None]]) -> Forgotten:
         pending: list[str] = []

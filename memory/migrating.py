@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import msgspec
@@ -15,7 +15,15 @@ from hearth.memory.errors import LogUnavailable
 from hearth.memory.events.copying import Copied, Watch, begun, copy, finish
 from hearth.memory.events.spool import Spool
 from hearth.memory.events.sql_log import SqlLog, refuse_unfinished
-from hearth.memory.opening import LOG_FILE, LONG_TERM, SHORT_TERM, Durability, Servers, log_of, open_worker
+from hearth.memory.opening import (
+    LOG_FILE,
+    LONG_TERM,
+    SHORT_TERM,
+    Durability,
+    Servers,
+    open_worker,
+    opened_log,
+)
 from hearth.memory.stores.qdrant_calls import QdrantCalls
 from hearth.memory.stores.qdrant_server import QdrantServer
 from hearth.memory.stores.redis_client import redis_client
@@ -113,14 +121,8 @@ _NOBODY = "-"
 """An owner who has nothing: asked for, a server that is met for the first time says whether it is filled."""
 
 
-@asynccontextmanager
-async def _opened(place: Installation) -> AsyncIterator[SqlLog]:
-    log = log_of(place.home, place.durability, SystemClock(), place.servers, copying=True)
-    await log.start()
-    try:
-        yield log
-    finally:
-        await log.close()
+def _opened(place: Installation) -> AbstractAsyncContextManager[SqlLog]:
+    return opened_log(place.home, place.durability, SystemClock(), place.servers, copying=True)
 
 
 async def _refuse_leftovers(source: Installation, target: Installation) -> None:

@@ -31,7 +31,7 @@ from hearth.memory.stores.redis_shared import RedisShared
 from hearth.memory.stores.redis_short_term import RedisShortTerm
 from hearth.memory.stores.sqlite_short_term import SqliteShortTerm
 from hearth.memory.stores.vector_child import VectorChild
-from hearth.memory.worker import Worker, WorkersElsewhere
+from hearth.memory.worker import Worker, WorkersElsewhere, Working
 
 logger = logging.getLogger(__name__)
 
@@ -104,7 +104,7 @@ async def open_memory(
         stores = await stack.enter_async_context(
             _opened(home, embedder, durability, clock or SystemClock(), servers or Servers())
         )
-        working = WorkersElsewhere(stores.log) if worker == "external" else _worker(stores)
+        working: Working = WorkersElsewhere(stores.log) if worker == "external" else _worker(stores)
         outbox = Spool(spool or home / "spool")
         stack.callback(outbox.close)
         capture = Capture(
@@ -131,13 +131,10 @@ async def open_memory(
 
 
 @asynccontextmanager
-async def _at_work(
-    working: Worker | WorkersElsewhere, capture: Capture, outbox: Spool, log: EventLog
-) -> AsyncIterator[None]:
+async def _at_work(working: Working, capture: Capture, outbox: Spool, log: EventLog) -> AsyncIterator[None]:
     """What goes on beside the calls; at the end captures under way and the spool go into the log."""
     await _try_to_empty(outbox, log)
-    if isinstance(working, Worker):
-        await working.start()
+    await working.start()
     emptying = asyncio.create_task(capture.empty_spool())
     try:
         yield
@@ -145,8 +142,7 @@ async def _at_work(
         emptying.cancel()
         await capture.drain()
         await _try_to_empty(outbox, log)
-        if isinstance(working, Worker):
-            await working.stop()
+        await working.stop()
 
 
 @asynccontextmanager
@@ -171,7 +167,7 @@ async def _opened(
     home: Path, embedder: str, durability: Durability, clock: Clock, servers: Servers
 ) -> AsyncIterator[Stores]:
     async with AsyncExitStack() as stack:
-        log = await stack.enter_async_context(_log(home, durability, clock, servers))
+        log = await stack.enter_async_context(opened_log(home, durability, clock, servers))
         short_term, shared = await stack.enter_async_context(_short_term(home, servers.redis_url))
         long_term = VectorChild(
             home / LONG_TERM, embedder, qdrant=servers.qdrant, postgres_url=servers.postgres_url
@@ -196,8 +192,11 @@ def _worker(stores: Stores) -> Worker:
 
 
 @asynccontextmanager
-async def _log(home: Path, durability: Durability, clock: Clock, servers: Servers) -> AsyncIterator[SqlLog]:
-    log = log_of(home, durability, clock, servers)
+async def opened_log(
+    home: Path, durability: Durability, clock: Clock, servers: Servers, *, copying: bool = False
+) -> AsyncIterator[SqlLog]:
+    """The log that the servers or the folder hold, until the end; `copying` as the logs take it."""
+    log = _log_of(home, durability, clock, servers, copying=copying)
     await log.start()
     try:
         yield log
@@ -205,10 +204,7 @@ async def _log(home: Path, durability: Durability, clock: Clock, servers: Server
         await log.close()
 
 
-def log_of(
-    home: Path, durability: Durability, clock: Clock, servers: Servers, *, copying: bool = False
-) -> SqlLog:
-    """The log that the servers or the folder hold, not started; `copying` as the logs take it."""
+def _log_of(home: Path, durability: Durability, clock: Clock, servers: Servers, *, copying: bool) -> SqlLog:
     if not servers.postgres_url:
         return SqliteLog(home / LOG_FILE, durability=durability, clock=clock, copying=copying)
     # takes most of a second to load, which a log in a file should not pay

@@ -111,11 +111,11 @@ class Runner:
         lease = await self._consumers.lease(
             self.consumer.name, partition, owner=self._owner, seconds=self._timing.lease
         )
-        self._leases.pop(partition, None)
         if lease is None:
+            self._leases.pop(partition, None)
             return None
         if held is not None and held[0].epoch != lease.epoch:
-            await self._consumers.lease(self.consumer.name, partition, owner=self._owner, seconds=0)
+            await self._give_back(partition)
             raise LeaseLost
         self._leases[partition] = (lease, now)
         return lease

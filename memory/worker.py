@@ -81,6 +81,14 @@ async def progress(consumers: Consumers) -> WorkerHealth:
 class Working(Protocol):
     """The worker as an engine sees it, in its own process or in others."""
 
+    async def start(self) -> None:
+        """Begin to work."""
+        ...
+
+    async def stop(self) -> None:
+        """Stop, so that others may go on."""
+        ...
+
     def notify(self) -> None:
         """Say that the log has something new."""
         ...
@@ -99,6 +107,12 @@ class WorkersElsewhere:
 
     def __init__(self, consumers: Consumers) -> None:
         self._consumers = consumers
+
+    async def start(self) -> None:
+        """Nothing to do."""
+
+    async def stop(self) -> None:
+        """Nothing to do."""
 
     def notify(self) -> None:
         """Nothing to do."""

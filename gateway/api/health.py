@@ -23,7 +23,7 @@ from hearth.gateway.keys import Key
 from hearth.gateway.runtime import RUNTIME, Gateway
 from hearth.memory import metrics
 from hearth.memory.gauges import exposed
-from hearth.memory.health import engine_health
+from hearth.memory.health import Health, engine_health
 
 router = APIRouter(tags=["operations"], route_class=OpenRoute)
 
@@ -97,11 +97,16 @@ async def health(request: Request, gateway: TheGateway, response: Response) -> H
         status=found.state,
         reasons=list(found.reasons),
         switched=_switched(gateway.switchboard.current(), key, gateway),
-        parts={
-            name: PartOut(status=part.state, reasons=list(part.reasons), numbers=part.numbers)
-            for name, part in found.parts.items()
-        },
+        parts=parts_of(found),
     )
+
+
+def parts_of(found: Health) -> dict[str, PartOut]:
+    """Each part as an answer shows it."""
+    return {
+        name: PartOut(status=part.state, reasons=list(part.reasons), numbers=part.numbers)
+        for name, part in found.parts.items()
+    }
 
 
 def _switched(switches: Switches, key: Key | None, gateway: Gateway) -> dict[str, ModeName]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 import psycopg
@@ -18,6 +18,8 @@ from psycopg.types.string import StrDumperUnknown, TextLoader
 from hearth.memory.events.codec import micros, moment
 from hearth.memory.events.sql import Condition, Database, Row, Rows, partition_of
 from hearth.memory.ports import Clock
+
+T = TypeVar("T")
 
 
 class Connection(psycopg.Connection[TupleRow]):
@@ -162,6 +164,31 @@ class PostgresDatabase:
         if self._waiting:
             self._waiting = False
             self._connection.stream.sync()
+
+    def plain(self, run: Callable[[PostgresDatabase], T]) -> T:
+        """What `run` returns, each statement for itself: an end would be one more round trip."""
+        return self._run(run)
+
+    def snapshot(self, run: Callable[[PostgresDatabase], T]) -> T:
+        """What `run` returns, which reads all of one moment."""
+        return self._run(run, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", end="ROLLBACK")
+
+    def transact(self, run: Callable[[PostgresDatabase], T], *, relaxed: bool = False) -> T:
+        """What `run` returns, in one transaction, which a power cut may undo where it is `relaxed`.
+
+        A connection that is given back amid a transaction is rolled back by the pool.
+        """
+        lax = ("SET LOCAL synchronous_commit = off",) if relaxed else ()
+        return self._run(run, "BEGIN", *lax, end="COMMIT")
+
+    def _run(self, run: Callable[[PostgresDatabase], T], *begin: str, end: str = "") -> T:
+        for statement in begin:
+            self.execute(statement)
+        done = run(self)
+        if end:
+            self.execute(end)
+        self.send()
+        return done
 
     def now(self) -> datetime:
         """See `Database.now`."""

@@ -199,16 +199,15 @@ class PostgresLog(SqlLog):
 
     async def _write(self, run: Callable[[Database], T], *, relaxed: bool = False) -> T:
         self._check_ready()
-        return await self._pool.run(lambda connection: self._transact(connection, run, relaxed=relaxed))
+        return await self._pool.run(lambda one: self._database(one).transact(run, relaxed=relaxed))
 
     async def _read(self, run: Callable[[Database], T]) -> T:
         self._check_ready()
-        return await self._pool.run(lambda connection: self._snapshot(connection, run))
+        return await self._pool.run(lambda one: self._database(one).snapshot(run))
 
     async def _look_up(self, run: Callable[[Database], T]) -> T:
-        """Without a transaction: its end would be one more round trip."""
         self._check_ready()
-        return await self._pool.run(lambda connection: self._plain(connection, run))
+        return await self._pool.run(lambda one: self._database(one).plain(run))
 
     def _check_ready(self) -> None:
         if not self._ready:
@@ -216,34 +215,6 @@ class PostgresLog(SqlLog):
 
     def _database(self, connection: Connection) -> PostgresDatabase:
         return PostgresDatabase(connection, self._server_clock)
-
-    def _plain(self, connection: Connection, run: Callable[[PostgresDatabase], T]) -> T:
-        db = self._database(connection)
-        done = run(db)
-        db.send()
-        return done
-
-    def _snapshot(self, connection: Connection, run: Callable[[PostgresDatabase], T]) -> T:
-        """All that `run` reads is of one moment."""
-        db = self._database(connection)
-        db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        done = run(db)
-        db.execute("ROLLBACK")
-        db.send()
-        return done
-
-    def _transact(
-        self, connection: Connection, run: Callable[[PostgresDatabase], T], *, relaxed: bool = False
-    ) -> T:
-        """A connection that is given back amid a transaction is rolled back by the pool."""
-        db = self._database(connection)
-        db.execute("BEGIN")
-        if relaxed:
-            db.execute("SET LOCAL synchronous_commit = off")
-        done = run(db)
-        db.execute("COMMIT")
-        db.send()
-        return done
 
     async def _commit_all(self) -> None:
         while self._waiting:
@@ -255,9 +226,7 @@ class PostgresLog(SqlLog):
 
     async def _commit(self, batch: Sequence[_Append]) -> None:
         started = time.perf_counter()
-        await self._appends.run(
-            lambda connection: self._transact(connection, lambda db: _append_all(db, batch))
-        )
+        await self._appends.run(lambda one: self._database(one).transact(lambda db: _append_all(db, batch)))
         self._commit_seconds.append(time.perf_counter() - started)
         self._last_error = ""
         for one in batch:
@@ -297,7 +266,7 @@ class PostgresLog(SqlLog):
         try:
             await asyncio.to_thread(upgrade, self._url, self._schema)
             if not self._copying:
-                await self._pool.run(lambda connection: self._plain(connection, refuse_unfinished))
+                await self._pool.run(lambda one: self._database(one).plain(refuse_unfinished))
         except LogUnavailable as error:
             self._last_error = str(error)
             raise

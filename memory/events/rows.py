@@ -85,13 +85,15 @@ class Known:
         self.ids: set[str] = set()
         self.forgotten: dict[tuple[str, str, str], int] = {}
         """By (tenant, user, subject): when it was forgotten, in microseconds."""
-        self.erased: dict[tuple[str, str], int] = {}
-        """By (tenant, user): when the user was last erased, in microseconds of the log's clock."""
-        for who in {(e.tenant, e.user) for e in events if e.generation == UNKNOWN}:
-            self.erased[who] = number_of(db.execute(_LAST_ERASED, who))
+        asked = {
+            who: db.execute(_LAST_ERASED, who)
+            for who in {(e.tenant, e.user) for e in events if e.generation == UNKNOWN}
+        }
         named = [(e.id, e.tenant, e.user, views.subject_of(e.payload)) for e in events]
         for at in range(0, len(named), _NAMED_AT_ONCE):
             self._look_up(db, named[at : at + _NAMED_AT_ONCE])
+        self.erased = {who: number_of(answer) for who, answer in asked.items()}
+        """By (tenant, user): when the user was last erased, in microseconds of the log's clock."""
 
     def began_after_erasure(self, event: Event) -> bool:
         """Whether the event is of the user's present generation by its time, with clocks that differ."""

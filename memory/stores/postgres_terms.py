@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from array import array
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from hearth.memory.errors import LogUnavailable, StoreUnavailable
-from hearth.memory.events.postgres import SCHEMA, Connection, PostgresDatabase
+from hearth.memory.events.postgres import SCHEMA, PostgresDatabase
 from hearth.memory.events.postgres_pool import PostgresPool
 from hearth.memory.events.sql import number_of
-from hearth.memory.stores.terms import MAX_QUERY_TERMS, QueryTerms, RecordTerms, weighed
+from hearth.memory.stores.terms import (
+    MAX_QUERY_TERMS,
+    QueryTerms,
+    RecordTerms,
+    differ,
+    packed,
+    shifts,
+    unpacked,
+    weighed,
+)
 
 T = TypeVar("T")
 
@@ -36,42 +43,33 @@ class PostgresTerms:
         latest = {(one.owner, one.record): one for one in records}
         if not latest:
             return False
+        new = {key: one.terms for key, one in latest.items()}
 
         def change(db: PostgresDatabase) -> bool:
             _lock(db, {owner for owner, _ in latest})
-            old = _known(db, latest)
-            shifts, totals = Counter[tuple[str, int]](), Counter[str]()
-            for key, one in latest.items():
-                before = old.get(key)
-                totals[one.owner] += before is None
-                shifts.update((one.owner, term) for term in one.terms - (before or frozenset()))
-                shifts.subtract((one.owner, term) for term in (before or frozenset()) - one.terms)
+            old = _known(db, new)
             db.execute(
                 "INSERT INTO term_records SELECT * FROM unnest(?::text[], ?::text[], ?::text[], ?::bytea[])"
                 " ON CONFLICT (owner, id) DO UPDATE SET person = excluded.person, terms = excluded.terms",
-                _columns([(*key, one.person, _packed(one.terms)) for key, one in latest.items()]),
+                _columns([(*key, one.person, packed(one.terms)) for key, one in latest.items()]),
             )
-            _apply(db, shifts, totals)
-            return any(terms != latest[key].terms for key, terms in old.items())
+            _apply(db, *shifts(old, new))
+            return differ(old, new)
 
         return self._change(change)
 
     def remove(self, owner: str, records: Sequence[str]) -> bool:
         """See TermStats."""
-        wanted = {(owner, record): None for record in records}
-        if not wanted:
+        if not records:
             return False
 
         def change(db: PostgresDatabase) -> bool:
             _lock(db, {owner})
-            old = _known(db, wanted)
-            shifts = Counter[tuple[str, int]]()
-            for terms in old.values():
-                shifts.subtract((owner, term) for term in terms)
+            old = _known(db, {(owner, record) for record in records})
             if old:
                 ids = [record for _, record in old]
                 db.execute("DELETE FROM term_records WHERE owner = ? AND id = ANY(?::text[])", (owner, ids))
-                _apply(db, shifts, {owner: -len(old)})
+                _apply(db, *shifts(old, {}))
             return bool(old)
 
         return self._change(change)
@@ -133,23 +131,12 @@ class PostgresTerms:
         self._pool.close()
 
     def _ask(self, ask: Callable[[PostgresDatabase], T]) -> T:
-        def work(connection: Connection) -> T:
-            return ask(PostgresDatabase(connection, None))
-
         with _translated():
-            return self._pool.call(work)
+            return self._pool.call(lambda connection: PostgresDatabase(connection, None).plain(ask))
 
     def _change(self, change: Callable[[PostgresDatabase], T]) -> T:
-        def work(connection: Connection) -> T:
-            db = PostgresDatabase(connection, None)
-            db.execute("BEGIN")
-            done = change(db)
-            db.execute("COMMIT")
-            db.send()
-            return done
-
         with _translated():
-            return self._pool.call(work)
+            return self._pool.call(lambda connection: PostgresDatabase(connection, None).transact(change))
 
 
 @contextmanager
@@ -166,27 +153,25 @@ def _lock(db: PostgresDatabase, owners: set[str]) -> None:
         db.execute("SELECT pg_advisory_xact_lock(?, hashtext(?))", (_LOCK_CLASS, owner))
 
 
-def _known(
-    db: PostgresDatabase, keys: Mapping[tuple[str, str], object]
-) -> dict[tuple[str, str], frozenset[int]]:
+def _known(db: PostgresDatabase, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], frozenset[int]]:
     """The terms of those records that are counted already."""
     found = db.execute(
         "SELECT owner, id, terms FROM term_records"
         " JOIN unnest(?::text[], ?::text[]) AS asked (owner, id) USING (owner, id)",
         _columns(list(keys)),
     )
-    return {(owner, record): frozenset(array("I", terms)) for owner, record, terms in found}
+    return {(owner, record): unpacked(terms) for owner, record, terms in found}
 
 
-def _apply(db: PostgresDatabase, shifts: Mapping[tuple[str, int], int], totals: Mapping[str, int]) -> None:
-    owners = [(owner, by) for owner, by in totals.items() if by]
+def _apply(db: PostgresDatabase, terms: Mapping[tuple[str, int], int], records: Mapping[str, int]) -> None:
+    owners = [(owner, by) for owner, by in records.items() if by]
     if owners:
         db.execute(
             "INSERT INTO term_owners AS o SELECT * FROM unnest(?::text[], ?::bigint[])"
             " ON CONFLICT (owner) DO UPDATE SET records = o.records + excluded.records",
             _columns(owners),
         )
-    moved = sorted((owner, term, by) for (owner, term), by in shifts.items() if by)
+    moved = sorted((owner, term, by) for (owner, term), by in terms.items() if by)
     if moved:
         columns = _columns(moved)
         db.execute(
@@ -203,7 +188,3 @@ def _apply(db: PostgresDatabase, shifts: Mapping[tuple[str, int], int], totals: 
 
 def _columns(rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)]
-
-
-def _packed(terms: Iterable[int]) -> bytes:
-    return array("I", sorted(terms)).tobytes()

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import sqlite3
-from array import array
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import RLock
 
-from hearth.memory.stores.terms import MAX_QUERY_TERMS, QueryTerms, RecordTerms, weighed
+from hearth.memory.stores.terms import (
+    MAX_QUERY_TERMS,
+    QueryTerms,
+    RecordTerms,
+    differ,
+    packed,
+    shifts,
+    unpacked,
+    weighed,
+)
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS record (
@@ -26,8 +33,6 @@ CREATE TABLE IF NOT EXISTS filled (collection TEXT PRIMARY KEY) WITHOUT ROWID;
 _ALL = -1
 """Stands for a term in the row that counts all records."""
 
-_Shifts = Counter[tuple[str, int]]
-
 
 class SqliteTerms:
     """The TermStats port in one file, or in memory without `path`. Changes are durable after `commit`."""
@@ -40,33 +45,24 @@ class SqliteTerms:
 
     def add(self, records: Sequence[RecordTerms]) -> bool:
         """See TermStats."""
-        shifts, totals, changed = _Shifts(), Counter[str](), False
         latest = {(one.owner, one.record): one for one in records}
+        new = {key: one.terms for key, one in latest.items()}
         with self._turn:
-            for one in latest.values():
-                old = self._terms(one.owner, one.record)
-                totals[one.owner] += old is None
-                changed |= old is not None and old != one.terms
-                shifts.update((one.owner, term) for term in one.terms - (old or frozenset()))
-                shifts.subtract((one.owner, term) for term in (old or frozenset()) - one.terms)
+            old = self._known(new)
             self._db.executemany(
                 "INSERT OR REPLACE INTO record VALUES (?, ?, ?, ?)",
-                [(one.owner, one.record, one.person, _packed(one.terms)) for one in latest.values()],
+                [(*key, one.person, packed(one.terms)) for key, one in latest.items()],
             )
-            self._apply(shifts, totals)
-        return changed
+            self._apply(*shifts(old, new))
+        return differ(old, new)
 
     def remove(self, owner: str, records: Sequence[str]) -> bool:
         """See TermStats."""
-        shifts, gone = _Shifts(), []
         with self._turn:
-            for record in dict.fromkeys(records):
-                if (old := self._terms(owner, record)) is not None:
-                    gone.append((owner, record))
-                    shifts.subtract((owner, term) for term in old)
-            self._db.executemany("DELETE FROM record WHERE owner = ? AND id = ?", gone)
-            self._apply(shifts, {owner: -len(gone)} if gone else {})
-        return bool(gone)
+            old = self._known((owner, record) for record in records)
+            self._db.executemany("DELETE FROM record WHERE owner = ? AND id = ?", list(old))
+            self._apply(*shifts(old, {}))
+        return bool(old)
 
     def clear(self, person: str) -> bool:
         """See TermStats."""
@@ -120,27 +116,23 @@ class SqliteTerms:
             self._db.commit()
             self._db.close()
 
-    def _terms(self, owner: str, record: str) -> frozenset[int] | None:
-        row = self._db.execute(
-            "SELECT terms FROM record WHERE owner = ? AND id = ?", (owner, record)
-        ).fetchone()
-        return None if row is None else frozenset(array("I", row[0]))
+    def _known(self, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], frozenset[int]]:
+        """The terms of those records, by (owner, id), that are counted already."""
+        sql = "SELECT terms FROM record WHERE owner = ? AND id = ?"
+        found = ((key, self._db.execute(sql, key).fetchone()) for key in keys)
+        return {key: unpacked(row[0]) for key, row in found if row is not None}
 
-    def _apply(self, shifts: Mapping[tuple[str, int], int], totals: Mapping[str, int]) -> None:
+    def _apply(self, terms: Mapping[tuple[str, int], int], records: Mapping[str, int]) -> None:
         self._db.executemany(
             "INSERT INTO owner VALUES (?, ?) ON CONFLICT DO UPDATE SET records = records + excluded.records",
-            [(owner, by) for owner, by in totals.items() if by],
+            [(owner, by) for owner, by in records.items() if by],
         )
         self._db.executemany(
             "INSERT INTO frequency VALUES (?, ?, ?)"
             " ON CONFLICT DO UPDATE SET records = records + excluded.records",
-            [(*key, by) for key, by in shifts.items() if by],
+            [(*key, by) for key, by in terms.items() if by],
         )
         self._db.executemany(
             "DELETE FROM frequency WHERE owner = ? AND term = ? AND records <= 0",
-            [key for key, by in shifts.items() if by < 0],
+            [key for key, by in terms.items() if by < 0],
         )
-
-
-def _packed(terms: Iterable[int]) -> bytes:
-    return array("I", sorted(terms)).tobytes()

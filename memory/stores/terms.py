@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from array import array
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -92,6 +94,38 @@ def terms_of(record: Record, terms: Iterable[int]) -> RecordTerms:
     """The record's terms, each once."""
     scope = record.scope
     return RecordTerms(owner=scope.owner, person=scope.person, record=record.id, terms=frozenset(terms))
+
+
+def shifts(
+    old: Mapping[tuple[str, str], frozenset[int]], new: Mapping[tuple[str, str], frozenset[int]]
+) -> tuple[Counter[tuple[str, int]], Counter[str]]:
+    """What the counts change by where records, by (owner, id), have the `new` terms in place of the `old`
+    ones, or none any more: the records of each (owner, term), and of each owner.
+    """
+    terms, records = Counter[tuple[str, int]](), Counter[str]()
+    for key in {**old, **new}:
+        owner, before, after = key[0], old.get(key, frozenset()), new.get(key, frozenset())
+        records[owner] += (key in new) - (key in old)
+        terms.update((owner, term) for term in after - before)
+        terms.subtract((owner, term) for term in before - after)
+    return terms, records
+
+
+def differ(
+    old: Mapping[tuple[str, str], frozenset[int]], new: Mapping[tuple[str, str], frozenset[int]]
+) -> bool:
+    """Whether any of the `old` records has other terms among the `new` ones."""
+    return any(terms != new[key] for key, terms in old.items())
+
+
+def packed(terms: Iterable[int]) -> bytes:
+    """Terms as they are stored: in order, 32 bits each."""
+    return array("I", sorted(terms)).tobytes()
+
+
+def unpacked(raw: bytes) -> frozenset[int]:
+    """The inverse of `packed`."""
+    return frozenset(array("I", raw))
 
 
 def saturated(counts: Mapping[int, int]) -> dict[int, float]:

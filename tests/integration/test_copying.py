@@ -414,7 +414,7 @@ async def test_a_source_that_is_written_to_meanwhile_is_noticed(make: Make, cloc
             if stage == "Comparing" and waiting:
                 assert isinstance(one, PostgresLog)
                 one._pool.call(
-                    lambda connection: one._transact(connection, lambda db: rows.append(db, waiting))
+                    lambda connection: one._database(connection).transact(lambda db: rows.append(db, waiting))
                 )
 
         with pytest.raises(LogUnavailable, match="written to meanwhile"):
