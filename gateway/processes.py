@@ -74,6 +74,13 @@ class Gateways(Multiprocess):
     drain_seconds = 0.0
     _ending = False
 
+    def keep_subprocess_alive(self) -> None:
+        """Called twice a second: replaces a process that ended, or that says nothing for long."""
+        for process in self.processes:
+            # While the parent holds this end too, one that is killed before it answers looks busy.
+            process.child_conn.close()
+        super().keep_subprocess_alive()
+
     def handle_term(self) -> None:
         """Called for SIGTERM; a second one ends them at once."""
         if not self.drain_seconds or self._ending:
