@@ -305,7 +305,7 @@ class ShortTerm(Protocol):
     async def settle(self, scope: Scope, pages: Sequence[Page]) -> None:
         """Those pages, as given, stand in long-term memory now: what is held of them takes over their texts,
         and beyond capacity may leave. A push of equal texts that arrives later counts as settled too. Without
-        pages it makes the user known.
+        pages it says that the log's latest pages were all pushed, and so makes the user known.
         """
         ...
 

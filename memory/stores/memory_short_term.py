@@ -60,9 +60,7 @@ class InMemoryShortTerm:
 
     async def latest(self, scope: Scope, *, limit: int) -> ShortTermView:
         """The owner's latest pages, oldest first, and the blocks of `scope.session`."""
-        subject = self._subjects.get(scope.person)
-        if subject is None:
-            return ShortTermView(known=False)
+        subject = self._subjects.get(scope.person) or _Subject(user=User())
         ids = [id for id, _ in subject.user.newest(scope.owner)[:limit]][::-1]
         session = session_key(scope)
         placed = subject.user.sessions.get(session, [])
@@ -71,11 +69,13 @@ class InMemoryShortTerm:
             vectors={id: subject.vectors[id] for id in ids if id in subject.vectors},
             blocks=tuple(subject.blocks[session, exchange] for _, exchange in placed),
             lagging=scope.owner in subject.user.dropped.values(),
+            known=subject.user.filled,
         )
 
     async def settle(self, scope: Scope, pages: Sequence[Page]) -> None:
         """Mark those pages as safe in long-term memory, with the texts given; beyond capacity they leave."""
         subject = self._subject(scope)
+        subject.user.filled |= not pages
         held = {page.id: page for page in pages if subject.user.settle(page)}
         subject.pages |= held
         for owner in {subject.user.pages[id].owner for id in held}:
@@ -111,5 +111,6 @@ class InMemoryShortTerm:
         return self._renew(scope, generation) if subject.user.renews(generation) else subject
 
     def _renew(self, scope: Scope, generation: int) -> _Subject:
-        subject = self._subjects[scope.person] = _Subject(user=User(generation=generation))
+        filled = self._subject(scope).user.filled
+        subject = self._subjects[scope.person] = _Subject(user=User(generation=generation, filled=filled))
         return subject

@@ -123,13 +123,15 @@ class RedisShortTerm:
         if state is None:
             return ShortTermView(known=False)
         user = _USER.decode(state)
-        return _view(bodies, vectors, blocks, lagging=scope.owner in user.dropped.values())
+        lagging = scope.owner in user.dropped.values()
+        return _view(bodies, vectors, blocks, lagging=lagging, known=user.filled)
 
     async def settle(self, scope: Scope, pages: Sequence[Page]) -> None:
         """Mark those pages as safe in long-term memory, with the texts given; beyond capacity they leave."""
         keys = self._keys(scope)
 
         def change(user: User) -> list[Command]:
+            user.filled |= not pages
             held = [page for page in pages if user.settle(page)]
             commands: list[Command] = [("HSET", keys.pages, page.id, _encode(page)) for page in held]
             for owner in {user.pages[page.id].owner for page in held}:
@@ -265,6 +267,7 @@ def _view(
     blocks: Sequence[bytes],
     *,
     lagging: bool,
+    known: bool,
 ) -> ShortTermView:
     held = [(_PAGE.decode(body), raw) for body, raw in zip(bodies, vectors, strict=True) if body is not None]
     placed = sorted((_BLOCK.decode(body) for body in blocks), key=lambda one: (one.at, one.exchange))
@@ -273,6 +276,7 @@ def _view(
         vectors={page.id: array("f", raw).tolist() for page, raw in held if raw is not None},
         blocks=tuple(placed),
         lagging=lagging,
+        known=known,
     )
 
 

@@ -21,7 +21,7 @@ from hearth.memory.types import Page, PlacedBlock, Scope, ShortTermView, Vector
 
 logger = logging.getLogger(__name__)
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """A file of another version is set aside: it is quicker made anew from the log than converted."""
 _PAGE = msgspec.msgpack.Decoder(Page)
 _BLOCK = msgspec.msgpack.Decoder(PlacedBlock)
@@ -78,8 +78,12 @@ class SqliteShortTerm:
             lagging = reader.execute(
                 "SELECT 1 FROM dropped WHERE owner = ? LIMIT 1", (scope.owner,)
             ).fetchone()
-            known = reader.execute("SELECT 1 FROM generations WHERE subject = ?", (scope.person,)).fetchone()
-        return _view(pages[::-1], blocks, lagging=lagging is not None, known=known is not None)
+            known = reader.execute(
+                "SELECT filled FROM generations WHERE subject = ?", (scope.person,)
+            ).fetchone()
+        return _view(
+            pages[::-1], blocks, lagging=lagging is not None, known=known is not None and bool(known[0])
+        )
 
     async def settle(self, scope: Scope, pages: Sequence[Page]) -> None:
         """Mark those pages as safe in long-term memory, with the texts given; beyond capacity they leave.
@@ -171,7 +175,11 @@ class SqliteShortTerm:
     def _settle(self, scope: Scope, pages: Sequence[Page]) -> None:
         subject = scope.person
         with self._transaction() as writer:
-            writer.execute("INSERT OR IGNORE INTO generations VALUES (?, 0)", (subject,))
+            if not pages:
+                writer.execute(
+                    "INSERT INTO generations VALUES (?, 0, 1) ON CONFLICT DO UPDATE SET filled = 1",
+                    (subject,),
+                )
             owners = {owner for page in pages for owner in _settle_one(writer, subject, page)}
             writer.execute(
                 "DELETE FROM lately WHERE subject = ? AND arrival <= "
@@ -261,7 +269,10 @@ def _admit(writer: sqlite3.Connection, subject: str, generation: int) -> bool:
     known = writer.execute("SELECT generation FROM generations WHERE subject = ?", (subject,)).fetchone()
     if known is not None and generation <= known[0]:
         return bool(generation == known[0])
-    writer.execute("INSERT OR REPLACE INTO generations VALUES (?, ?)", (subject, generation))
+    writer.execute(
+        "INSERT INTO generations VALUES (?, ?, 0) ON CONFLICT DO UPDATE SET generation = excluded.generation",
+        (subject, generation),
+    )
     if known is not None and known[0]:  # 0: known, but of no generation yet
         for table in ("pages", "blocks"):
             writer.execute(

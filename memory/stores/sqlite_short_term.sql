@@ -42,8 +42,9 @@ CREATE TABLE IF NOT EXISTS lately (
     UNIQUE (subject, id)
 ) STRICT;
 
--- The user's generation as far as this store knows: pages of an older one are refused.
+-- The user as far as this store knows: pages of an older generation are refused.
 CREATE TABLE IF NOT EXISTS generations (
     subject TEXT PRIMARY KEY,
-    generation INTEGER NOT NULL
+    generation INTEGER NOT NULL,
+    filled INTEGER NOT NULL     -- whether what the log has of the latest pages is here too
 ) STRICT, WITHOUT ROWID;

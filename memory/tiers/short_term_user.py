@@ -44,6 +44,8 @@ class User(msgspec.Struct, kw_only=True, array_like=True):
     """Page id and digest of the texts of what was settled lately, oldest first."""
     sessions: dict[str, list[tuple[int, str]]] = {}
     """By `session_key`: time and exchange of each of the session's blocks, oldest first."""
+    filled: bool = False
+    """Whether what the log has of the latest pages is held too; a push alone says nothing of that."""
 
     def admits(self, generation: int) -> bool:
         """False for a page of an erased generation."""

@@ -59,13 +59,23 @@ async def test_latest_gives_the_newest_pages_oldest_first(store: ShortTerm) -> N
     assert await texts(store, limit=2) == ["t2", "t3"]
 
 
-async def test_who_was_never_heard_of_is_unknown_until_settled(store: ShortTerm) -> None:
-    """A user without a trace is unknown, so that the log's pages can come back; being settled ends that."""
+async def test_a_user_is_unknown_until_the_logs_pages_are_back(store: ShortTerm) -> None:
+    """What is said and indexed meanwhile does not make the user known, or the rest would never come back."""
     assert await store.latest(ALICE, limit=1) == ShortTermView(known=False)
+    await push(store, 1)
+    await store.settle(ALICE, [page(1)])
+    assert (await texts(store), (await store.latest(ALICE, limit=1)).known) == (["t1"], False)
     await store.settle(ALICE, [])
-    assert await store.latest(ALICE, limit=1) == ShortTermView()
+    assert (await store.latest(ALICE, limit=1)).known
+    await store.clear("acme", "alice")
     await push(store, 1)
     assert (await store.latest(ALICE, limit=1)).known
+
+
+async def test_who_has_said_nothing_is_known_all_the_same(store: ShortTerm) -> None:
+    """A new user's log is read once, not at each call."""
+    await store.settle(ALICE, [])
+    assert await store.latest(ALICE, limit=1) == ShortTermView()
 
 
 async def test_latest_spans_sessions(store: ShortTerm) -> None:
