@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+
 import psycopg
 import sqlalchemy
 from alembic import command
 from alembic.config import Config
+from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from alembic.util import CommandError
 from psycopg import sql
 
 from hearth.memory.errors import LogUnavailable
 from hearth.memory.events.postgres_pool import CONNECT_SECONDS, translated
+
+logger = logging.getLogger(__name__)
 
 _LOCK = 0x48727468
 """One process at a time."""
@@ -20,8 +24,8 @@ _LOCK = 0x48727468
 def upgrade(url: str, schema: str) -> None:
     """Apply the steps that are missing. Blocks; of several processes at once one does it.
 
-    Raises LogUnavailable where the server can't be reached or lacks the rights, and for tables of a newer
-    program.
+    Tables of a newer program are used as they are where its steps allow that. Raises LogUnavailable where
+    they don't, and where the server can't be reached or lacks the rights.
     """
     with translated(), psycopg.connect(url, connect_timeout=CONNECT_SECONDS) as connection:
         connection.execute("SET lock_timeout = '10s'")
@@ -42,11 +46,23 @@ def _apply(connection: psycopg.Connection) -> None:
     )
     with engine.connect() as bound:
         config.attributes["connection"] = bound
-        try:
+        if not _are_newer(bound, known=str(ScriptDirectory.from_config(config).get_current_head())):
             command.upgrade(config, "head")
-        except CommandError as error:
-            known = ScriptDirectory.from_config(config).get_current_head()
-            raise LogUnavailable(
-                f"the tables are of a newer Hearth (this one knows step {known}): upgrade Hearth"
-            ) from error
-        bound.commit()
+            bound.commit()
+
+
+def _are_newer(bound: sqlalchemy.Connection, *, known: str) -> bool:
+    """Whether the tables are of a newer program; raises LogUnavailable if only such a one may use them."""
+    step = MigrationContext.configure(bound, opts={"version_table": "migrations"}).get_current_revision()
+    if step is None or step <= known:
+        return False
+    since = str(bound.exec_driver_sql("SELECT since FROM usable").scalar_one())
+    if since > known:
+        raise LogUnavailable(
+            f"the tables are of a newer Hearth (step {step}, usable since {since}; this one knows {known}):"
+            " upgrade Hearth"
+        )
+    logger.warning(
+        "the tables are of a newer Hearth (step %s); this one knows %s and can use them", step, known
+    )
+    return True

@@ -314,7 +314,7 @@ OWN = {
     *("consumers.owner", "consumers.lease_until", "consumers.epoch"),
 }
 """Columns that each log makes for itself."""
-ELSEWHERE = {"meta", "probes", "copies", "migrations", "notes", "sqlite_stat1"}
+ELSEWHERE = {"meta", "probes", "copies", "migrations", "usable", "notes", "sqlite_stat1"}
 """Tables that are about a log's own file or server; switches, which `notes` holds, move by themselves."""
 
 
@@ -487,8 +487,8 @@ async def main(path, url, schema):
 
 asyncio.run(main(*sys.argv[1:]))
 """
-EVENTS = 20_000
-BODY = 6_000
+EVENTS = 10_000
+BODY = 12_000
 """Characters of each memory; half as many bytes are left when it is compressed: 60 MB in all."""
 
 

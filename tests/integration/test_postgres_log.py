@@ -197,15 +197,34 @@ async def test_old_step_keys_leave(postgres_url: str, schema: str) -> None:
 
 
 async def test_tables_of_a_newer_program_are_left_alone(postgres_url: str, schema: str) -> None:
-    """They are not used, and the log says what to do."""
+    """Where it did more than add they are not used, and the log says what to do."""
     async with opened(postgres_url, schema):
         pass
-    async with await psycopg.AsyncConnection.connect(postgres_url, autocommit=True) as db:
-        await db.execute(f"UPDATE {schema}.migrations SET version_num = '9999'")
+    await change_tables(postgres_url, schema, step="9999", usable="9998")
     async with opened(postgres_url, schema) as log:
-        with pytest.raises(LogUnavailable, match="newer Hearth"):
+        with pytest.raises(LogUnavailable, match=r"newer Hearth .step 9999, usable since 9998; .*: upgrade"):
             await log.append([memory()])
         assert not (await log.health()).writable
+
+
+async def test_tables_to_which_a_newer_program_only_added_are_used(postgres_url: str, schema: str) -> None:
+    """After a step back to this program it reads and writes them, and the newer one's step stays noted."""
+    async with opened(postgres_url, schema) as log:
+        await log.append([memory("before")])
+    await change_tables(postgres_url, schema, step="9999", usable="0001")
+    async with opened(postgres_url, schema) as log:
+        await log.append([memory("after")])
+        assert set(await texts(log)) == {"before", "after"}
+    assert await rows(postgres_url, schema, "SELECT version_num FROM migrations") == [("9999",)]
+
+
+async def change_tables(url: str, schema: str, *, step: str, usable: str) -> None:
+    """As a newer program's step leaves them, with a column that this one does not know."""
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as db:
+        await db.execute(f"SET search_path = {schema}")
+        await db.execute("UPDATE migrations SET version_num = %s", [step])
+        await db.execute("UPDATE usable SET since = %s", [usable])
+        await db.execute("ALTER TABLE users ADD COLUMN hue text")
 
 
 async def test_nothing_of_a_forgotten_text_is_left_in_the_tables(postgres_url: str, schema: str) -> None:

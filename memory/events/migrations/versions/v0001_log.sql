@@ -1,5 +1,8 @@
 -- How far a copy of another log is.
 CREATE TABLE copies (source text NOT NULL, stage bigint NOT NULL, place text NOT NULL, moved bigint NOT NULL);
+-- The oldest step whose program may use the tables as they are: what a step sets that does more than add.
+CREATE TABLE usable (since text NOT NULL);
+INSERT INTO usable VALUES ('0001');
 -- What can't be folded from events.
 CREATE TABLE probes (name text PRIMARY KEY, at bigint NOT NULL);
 CREATE TABLE notes (name text COLLATE "C" PRIMARY KEY, body bytea NOT NULL);
