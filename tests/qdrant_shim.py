@@ -67,7 +67,7 @@ class QdrantShim:
         self.api_key = api_key
         self.requests: list[Request] = []
         self.failing: list[int] = []
-        """Statuses that the next requests get, one each."""
+        """Statuses that the next requests get, one each, in the order in which they arrive."""
         self.always: int = 0
         """A status that every request gets."""
         self.gate = threading.Event()
@@ -124,14 +124,20 @@ class QdrantShim:
             self.gate.set()
             self.down()
 
-    def answer(self, request: Request, name: str) -> Any:
+    def arrive(self, request: Request) -> int:
+        """Note the request; the status that it is refused with, or 0."""
+        with self._turn:
+            self.requests.append(request)
+            return self.always or (self.failing.pop(0) if self.failing else 0)
+
+    def answer(self, request: Request, name: str, refused: int) -> Any:
         """The result of the request. Raises RefusedError."""
         if not request.did:
             raise RefusedError(404, "")
         if self.api_key and request.headers.get("api-key") != self.api_key:
             raise RefusedError(401, WORDS[401])
-        if status := self.always or (self.failing.pop(0) if self.failing else 0):
-            raise RefusedError(status, WORDS.get(status, "broken"))
+        if refused:
+            raise RefusedError(refused, WORDS.get(refused, "broken"))
         with self._turn:
             if request.did not in ("create", "list") and not self.client.collection_exists(name):
                 raise RefusedError(404, f"Not found: Collection `{name}` doesn't exist!")
@@ -249,11 +255,11 @@ class _Handler(BaseHTTPRequestHandler):
             headers={name.lower(): value for name, value in self.headers.items()},
             did=ROUTES.get((self.command, rest if name or not found else ALL), ""),
         )
-        self.owner.requests.append(request)
+        refused = self.owner.arrive(request)
         self.owner.gate.wait()
         threading.Event().wait(self.owner.delay)
         try:
-            result = self.owner.answer(request, name)
+            result = self.owner.answer(request, name, refused)
             self._send(200, {"result": _plain(result), "status": "ok", "time": 0.0})
         except RefusedError as error:
             self._send(error.status, {"status": {"error": error.message}, "time": 0.0})

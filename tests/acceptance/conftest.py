@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from zlib import crc32
 
 import httpx
@@ -18,8 +18,10 @@ import pytest
 import yaml
 
 from hearth.testing.provider import ScriptedProvider
+from tests.acceptance.loaded import Forked, template
 
 START_SECONDS = 240
+AnyProcess: TypeAlias = subprocess.Popen[bytes] | Forked
 ALICE, BOB, APP, ADMIN = (f"sk-test-{name}-0123456789abcdef" for name in ("alice", "bob", "app", "admin"))
 
 
@@ -28,7 +30,7 @@ class GatewayProcess:
     """A running `hearth serve`."""
 
     url: str
-    process: subprocess.Popen[bytes]
+    process: AnyProcess
     home: Path
 
     def client(self, key: str, **headers: str) -> httpx.Client:
@@ -101,12 +103,19 @@ def document(provider: ScriptedProvider, home: Path) -> dict[str, object]:
 
 
 def start(
-    config: dict[str, Any], home: Path, *, port: int | None = None, workers: int = 1, **environment: str
+    config: dict[str, Any],
+    home: Path,
+    *,
+    port: int | None = None,
+    workers: int = 1,
+    anew: bool = False,
+    **environment: str,
 ) -> GatewayProcess:
-    """Start `hearth serve` and wait until it is ready."""
+    """Start `hearth serve` and wait until it is ready; `anew` as in `run_hearth`."""
     port = port or free_port()
     options = ("--port", str(port), "--workers", str(workers))
-    process, log = run_hearth(home, config, "serve", *options, **environment)
+    # Several processes are each started anew by their parent, which they take for a program.
+    process, log = run_hearth(home, config, "serve", *options, anew=anew or workers > 1, **environment)
     gateway = GatewayProcess(url=f"http://127.0.0.1:{port}", process=process, home=home)
     await_answer(process, f"{gateway.url}/memory/v1/health/ready", log)
     return gateway
@@ -122,18 +131,26 @@ def start_worker(config: dict[str, Any], home: Path, **environment: str) -> Gate
 
 
 def run_hearth(
-    home: Path, config: dict[str, Any], command: str, *options: str, **environment: str
-) -> tuple[subprocess.Popen[bytes], Path]:
-    """Start a command of `hearth` with the configuration; its process and log. Does not wait."""
+    home: Path, config: dict[str, Any], command: str, *options: str, anew: bool = False, **environment: str
+) -> tuple[AnyProcess, Path]:
+    """Start a command of `hearth` with the configuration; its process and log. Does not wait.
+
+    By a fork of a process that has loaded everything or, `anew`, by an interpreter of its own, which reads
+    the environment while it loads.
+    """
     path, log = home.parent / f"{home.name}.yaml", home.parent / f"{home.name}.log"
     path.write_text(yaml.safe_dump(config))
+    arguments = [command, "--config", str(path), *options]
+    whole = {**os.environ, **environment}
+    if not anew:
+        return template().start(arguments, folder=home.parent, output=log, environment=whole), log
     with log.open("ab") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "hearth.gateway.cli", command, "--config", str(path), *options],
+            [sys.executable, "-m", "hearth.gateway.cli", *arguments],
             stdout=output,
             stderr=output,
             cwd=home.parent,
-            env={**os.environ, **environment},
+            env=whole,
         )
     return process, log
 
@@ -149,9 +166,7 @@ def start_litellm(config: dict[str, Any], folder: Path) -> tuple[subprocess.Pope
     return process, f"http://127.0.0.1:{port}", log
 
 
-def await_answer(
-    process: subprocess.Popen[bytes], url: str, log: Path, seconds: float = START_SECONDS
-) -> None:
+def await_answer(process: AnyProcess, url: str, log: Path, seconds: float = START_SECONDS) -> None:
     """Wait until `url` answers 200; an AssertionError with the end of the log if the process ends instead."""
 
     def ready() -> bool:
@@ -188,11 +203,12 @@ def gateway(
 
 
 @pytest.fixture
-def provider(_provider: ScriptedProvider) -> ScriptedProvider:
-    """The provider with nothing scripted and nothing received yet."""
+def provider(_provider: ScriptedProvider) -> Iterator[ScriptedProvider]:
+    """The provider with nothing scripted and nothing received yet; nothing is left for whoever comes next."""
+    _provider.clear()
+    yield _provider
     _provider.clear()
     _provider.answer = None
-    return _provider
 
 
 @pytest.fixture

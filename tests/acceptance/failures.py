@@ -231,11 +231,13 @@ class Outcome:
     """Whether what was told before and during the fault is recalled afterwards."""
     seconds: float = 0.0
     """Until all was well, nothing waited and the worker had caught up."""
+    wanting: str = ""
+    """What was not well yet when that was last looked at."""
 
 
 @contextmanager
-def world(provider: ScriptedProvider, folder: Path) -> Iterator[World]:
-    """Everything started, in the folder."""
+def world(provider: ScriptedProvider, folder: Path, *, deadline_ms: int = 500) -> Iterator[World]:
+    """Everything started, in the folder. The stand-in for Qdrant takes its time, and so recall gets more."""
     embedder = folder / "embedder"
     embedder.write_text("")
     with ExitStack() as stack:
@@ -246,7 +248,7 @@ def world(provider: ScriptedProvider, folder: Path) -> Iterator[World]:
         settings = {
             "postgres_url": url,
             "embedder": "tests.acceptance.failing_embedder:embedder",
-            "recall": {"deadline_ms": 500},  # the stand-in for Qdrant takes its time
+            "recall": {"deadline_ms": deadline_ms},
         }
         environment = {VARIABLE: str(embedder), "PYTHONPATH": str(ROOT)}
         worker = start_worker(
@@ -314,18 +316,20 @@ class Trial:
     def _await_well(self) -> None:
         started = time.monotonic()
         while time.monotonic() - started < WELL_SECONDS:
-            if _well(self._world.gateway) and self._recalls():
+            self.outcome.wanting = _wanting(self._world.gateway) or self._forgotten()
+            if not self.outcome.wanting:
                 self.outcome.recalled = True
                 break
             time.sleep(0.25)
         self.outcome.seconds = time.monotonic() - started
 
-    def _recalls(self) -> bool:
-        """Both what was told before and what was told last, in a new conversation."""
-        before = ask(self._world.gateway, self._user, QUESTION)
-        during = ask(self._world.gateway, self._user, f"Where does parcel number {len(self._told) - 1} lie?")
-        whole = {answer.headers.get("x-hearth-status") for answer in (before, during)} == {"ok"}
-        return whole and before.recalled > 0 and during.recalled > 0
+    def _forgotten(self) -> str:
+        """What a new conversation does not recall whole, of what was told before and what was told last."""
+        for question in (QUESTION, f"Where does parcel number {len(self._told) - 1} lie?"):
+            answer = ask(self._world.gateway, self._user, question)
+            if answer.headers.get("x-hearth-status") != "ok" or not answer.recalled:
+                return f"{question} {answer.headers}"
+        return ""
 
     def _check_kept(self) -> None:
         with self._world.gateway.client(APP, **{"x-hearth-user": self._user}) as client:
@@ -361,11 +365,16 @@ def _named(gateway: GatewayProcess, fault: Fault) -> str:
     return f"{part['status']}: {'; '.join(part['reasons'])}" if part["reasons"] else str(part["status"])
 
 
-def _well(gateway: GatewayProcess) -> bool:
+def _wanting(gateway: GatewayProcess) -> str:
+    """The first part that is not well yet, with what it says; empty where all are and nothing waits."""
     parts = _health(gateway)["parts"]
-    waiting = parts["spool"]["numbers"]["waiting"]
-    stores = all(parts[name]["status"] == "ok" for name in ("log", "short_term", "long_term"))
-    return stores and not waiting and not any(parts["worker"]["numbers"].get("lag", {"": 1}).values())
+    behind = parts["worker"]["numbers"].get("lag", {"": 1})
+    for name in ("log", "short_term", "long_term"):
+        if parts[name]["status"] != "ok":
+            return f"{name}: {parts[name]}"
+    if parts["spool"]["numbers"]["waiting"] or any(behind.values()):
+        return f"spool: {parts['spool']}, worker: {parts['worker']}"
+    return ""
 
 
 def _failures(gateway: GatewayProcess) -> float:

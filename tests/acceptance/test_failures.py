@@ -16,7 +16,10 @@ CHOSEN = ("redis hung", "postgres stopped", "qdrant wrong key (401)", "embedder 
 @pytest.fixture(scope="module", name="made")
 def _made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("failures")
-    with ScriptedProvider(default=Reply(text=REPLY)) as provider, world(provider, folder) as made:
+    with (
+        ScriptedProvider(default=Reply(text=REPLY)) as provider,
+        world(provider, folder, deadline_ms=2000) as made,
+    ):
         yield made
 
 

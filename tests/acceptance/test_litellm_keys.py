@@ -61,13 +61,11 @@ class Proxy:
 def proxy(_provider: ScriptedProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
     """A gateway on LiteLLM's database, with one team."""
     folder = tmp_path_factory.mktemp("litellm-keys")
-    with postgres() as url, pytest.MonkeyPatch.context() as patch:
-        for name, value in client_environment(folder).items():
-            patch.setenv(name, value)
+    with postgres() as url:
         config = document(_provider, folder / "data")
         config["general_settings"] = {"master_key": MASTER, "database_url": url}
         config["hearth"] = {"data_dir": str(folder / "data"), "virtual_keys": True}
-        running = start(config, folder / "data")
+        running = start(config, folder / "data", anew=True, **client_environment(folder))
         proxy = Proxy(running)
         proxy.administer("/team/new", {"team_id": TEAM, "team_alias": TEAM})
         yield proxy

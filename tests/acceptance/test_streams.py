@@ -252,7 +252,8 @@ def test_case_26_one_call_is_one_exchange_and_one_usage(
     assert answer.status == 200, answer.raw
     assert len(provider.requests) == (2 if "num_retries" in fields else 1)
     wait_until(lambda: "exchange.enriched" in events_of(gateway, user))
-    assert events_of(gateway, user) == ["step.captured", "exchange.enriched"]
+    # A disk that takes long for the step may let its usage in before it.
+    assert sorted(events_of(gateway, user)) == ["exchange.enriched", "step.captured"]
     (kept,) = exchanges(gateway, user)
     assert (kept["steps"], kept["usage"]["input"], kept["usage"]["output"]) == (1, 11, 7)
 

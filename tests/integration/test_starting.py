@@ -21,6 +21,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 import hearth.gateway.server as server_module
 from hearth.config.settings import HearthSettings, Settings
+from hearth.gateway.runtime import RUNTIME
 from hearth.gateway.server import Composed, _serve, serve
 from hearth.gateway.starting import SCHEDULER, StartError, late_jobs_allowed
 from hearth.memory.errors import LogUnavailable
@@ -116,6 +117,7 @@ def test_a_gateway_that_ends_says_by_its_status_whether_captures_still_wait(
         yield
 
     monkeypatch.setattr(server_module, "compose", lambda _: Composed(app, opened()))
+    monkeypatch.setattr(RUNTIME, "ending", False)  # other tests of this process go on
     settings = Settings(hearth=HearthSettings(data_dir=tmp_path))
     with closing(Spool(settings.hearth.spool_dir)) as spool:
         for _ in range(waiting):
