@@ -243,14 +243,14 @@ def test_a_retry_of_the_sdk_after_a_fault_is_one_exchange(
     headers = {"x-hearth-user": user}
     messages: Any = [{"role": "user", "content": "I keep bees."}]
     if route == "messages":
-        claude = anthropic.Anthropic(base_url=gateway.url, api_key=APP, default_headers=headers)
-        claude.messages.create(model="claude", max_tokens=50, messages=messages)
+        with anthropic.Anthropic(base_url=gateway.url, api_key=APP, default_headers=headers) as claude:
+            claude.messages.create(model="claude", max_tokens=50, messages=messages)
     else:
-        gpt = openai.OpenAI(base_url=f"{gateway.url}/v1", api_key=APP, default_headers=headers)
-        if route == "chat":
-            gpt.chat.completions.create(model="gpt", messages=messages)
-        else:
-            gpt.responses.create(model="gpt", input=messages)
+        with openai.OpenAI(base_url=f"{gateway.url}/v1", api_key=APP, default_headers=headers) as gpt:
+            if route == "chat":
+                gpt.chat.completions.create(model="gpt", messages=messages)
+            else:
+                gpt.responses.create(model="gpt", input=messages)
     assert len(provider.requests) == 2
     assert kept(gateway, user, "closed", "open", "failed") == [("I keep bees.", "Noted.")]
     assert len(sessions(gateway, user)) == 1
