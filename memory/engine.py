@@ -594,9 +594,11 @@ class Engine:
     async def _refill(self, scope: Scope) -> None:
         """Give short-term memory back what the log knows; the vectors are in long-term memory."""
         try:
-            for page in await self.log.pages(scope.tenant, scope.user, limit=LATEST_PAGES):
+            pages = await self.log.pages(scope.tenant, scope.user, limit=LATEST_PAGES)
+            for page in pages:
                 await self.short_term.push(as_stored(page), vector=None, block=None)
             await self.short_term.settle(scope, [])
+            metrics.SHORT_TERM_REFILLED.inc(bool(pages))
         except HearthError:
             logger.warning("short-term memory could not be refilled for a user", exc_info=True)
             metrics.FAILURES.labels("short_term.refill").inc()

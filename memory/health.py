@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -30,6 +31,12 @@ FAILED_SHARE = 0.2
 """Of the recalls in the window."""
 FEWEST_RECALLS = 5
 """Below so many the share says nothing."""
+WITHOUT = {
+    "dense": "by words alone, without the embedder",
+    "long_term": "without long-term memory",
+    "short_term": "without short-term memory",
+}
+"""How a recall goes on, by what it misses."""
 PATIENCE = 1.0
 """Seconds that a part has to answer."""
 
@@ -68,8 +75,8 @@ async def engine_health(engine: Engine) -> Health:
     parts = await store_parts(engine.log, engine.short_term, engine.long_term, engine.worker)
     spool = spool_part(waiting, engine.capture_path.lost)
     traces = engine.traces.since(since)
-    wordy = sum("dense" in trace.reasons for trace in traces)
-    recall = recall_part([trace.status for trace in traces], wordy=wordy)
+    missing = Counter(part for trace in traces if trace.status == "partial" for part in trace.reasons)
+    recall = recall_part([trace.status for trace in traces], missing=missing)
     return overall(parts | {"spool": spool, "recall": recall})
 
 
@@ -154,18 +161,22 @@ def spool_part(waiting: int, lost: int) -> Part:
     return Part(state="degraded" if reasons else "ok", reasons=reasons, numbers=numbers)
 
 
-def recall_part(statuses: Sequence[Status], *, wordy: int = 0) -> Part:
-    """Recall in the last minutes: degraded where more than a fifth failed, or was `wordy`: by words alone."""
-    failed = statuses.count("failed")
+def recall_part(statuses: Sequence[Status], *, missing: Mapping[str, int] | None = None) -> Part:
+    """Recall in the last minutes: degraded where more than a fifth failed, or went on without the same part.
+
+    `missing` counts the partial recalls that went on without a part, by its name.
+    """
+    failed, missing = statuses.count("failed"), missing or {}
     numbers = {
         "recalls": len(statuses),
         "failed": failed,
         "partial": statuses.count("partial"),
-        "by_words_alone": wordy,
+        "without": dict(missing),
     }
-    said = {
-        f"{failed} of {len(statuses)} failed": failed,
-        f"{wordy} of {len(statuses)} went by words alone, without the embedder": wordy,
+    said = {f"{failed} of {len(statuses)} failed": failed} | {
+        f"{missing[part]} of {len(statuses)} went {how}": missing[part]
+        for part, how in WITHOUT.items()
+        if part in missing
     }
     most = FAILED_SHARE * len(statuses) if len(statuses) >= FEWEST_RECALLS else len(statuses)
     reasons = tuple(

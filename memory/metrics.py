@@ -25,6 +25,11 @@ CAPTURE_LOST = Counter("hearth_capture_lost", "Captures that neither log nor spo
 CAPTURE_STALE = Counter(
     "hearth_capture_stale", "Captures refused because their user was erased meanwhile.", registry=REGISTRY
 )
+SHORT_TERM_REFILLED = Counter(
+    "hearth_short_term_refilled",
+    "Users whose latest pages short-term memory got back from the log: after long, or where it was emptied.",
+    registry=REGISTRY,
+)
 FAILURES = Counter(
     "hearth_failures", "Failures that memory absorbed, by place.", ["place"], registry=REGISTRY
 )

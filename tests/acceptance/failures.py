@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -224,7 +224,7 @@ class Outcome:
     named: str = ""
     """What health said of the part while it failed."""
     counted: float = 0.0
-    """Failures and missing parts that the counters have more."""
+    """Failures, missing parts and refills that the counters have more."""
     kept: Counter[int] = field(default_factory=Counter)
     """How many of the exchanges are in the log so many times."""
     recalled: bool = False
@@ -361,8 +361,12 @@ def _health(gateway: GatewayProcess) -> dict[str, Any]:
 
 
 def _named(gateway: GatewayProcess, fault: Fault) -> str:
-    part = _health(gateway)["parts"][HEALTH_PART[fault.part]]
-    return f"{part['status']}: {'; '.join(part['reasons'])}" if part["reasons"] else str(part["status"])
+    """The part's own account or, where it takes itself to be well, that of the recalls without it."""
+    parts = _health(gateway)["parts"]
+    own, recall = parts[HEALTH_PART[fault.part]], parts["recall"]
+    missed = not fault.excused and any("without" in one for one in recall["reasons"])
+    said = recall if missed and not own["reasons"] else own
+    return f"{said['status']}: {'; '.join(said['reasons'])}" if said["reasons"] else str(said["status"])
 
 
 def _wanting(gateway: GatewayProcess) -> str:
@@ -370,7 +374,8 @@ def _wanting(gateway: GatewayProcess) -> str:
     parts = _health(gateway)["parts"]
     behind = parts["worker"]["numbers"].get("lag", {"": 1})
     for name in ("log", "short_term", "long_term"):
-        if parts[name]["status"] != "ok":
+        slow_disk = name == "log" and parts[name]["status"] == "degraded"
+        if parts[name]["status"] != "ok" and not slow_disk:
             return f"{name}: {parts[name]}"
     if parts["spool"]["numbers"]["waiting"] or any(behind.values()):
         return f"spool: {parts['spool']}, worker: {parts['worker']}"
@@ -378,8 +383,9 @@ def _wanting(gateway: GatewayProcess) -> str:
 
 
 def _failures(gateway: GatewayProcess) -> float:
-    """All that the counters of failures, missing parts and spooled captures say."""
-    counters = ("hearth_failures_total", "hearth_recall_missing_total", "hearth_capture_spooled_total")
+    """All that the counters of failures, missing parts, refills and spooled captures say."""
+    names = ("failures", "recall_missing", "short_term_refilled", "capture_spooled")
+    counters = tuple(f"hearth_{name}_total" for name in names)
     with gateway.client(ADMIN) as client:
         lines = client.get("/memory/metrics").text.splitlines()
     return sum(float(line.split()[-1]) for line in lines if line.startswith(counters))
@@ -407,18 +413,12 @@ def table(outcomes: list[Outcome]) -> str:
 
 def main(page: Path | None, *, only: str = "", calls: int = 36) -> int:
     """Run the matrix and write its table into the page; 1 where anything is not as it should be."""
-    outcomes = []
-    with ScriptedProvider() as provider, tempfile.TemporaryDirectory() as folder:
-        provider.default = Reply(text=REPLY)
-        with world(provider, Path(folder)) as made:
-            baseline = measure(made, rounds=8)
-            for fault in FAULTS:
-                if only not in str(fault):
-                    continue
-                outcome = Trial(made, fault, baseline).run(calls=calls, at_once=3)
-                outcomes.append(outcome)
-                sys.stdout.write(table([outcome]).splitlines()[-1] + "\n")
-                sys.stdout.flush()
+    outcomes: list[Outcome] = []
+    chosen = [fault for fault in FAULTS if only in str(fault)]
+    with ScriptedProvider(default=Reply(text=REPLY)) as provider:
+        for part in dict.fromkeys(fault.part for fault in chosen):
+            faults = [fault for fault in chosen if fault.part == part]
+            outcomes += _tried(provider, faults, calls=calls)
     if page is not None:
         before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
         _, _, after = rest.partition(END)
@@ -426,9 +426,21 @@ def main(page: Path | None, *, only: str = "", calls: int = 36) -> int:
     return int(not all(sound(one) for one in outcomes))
 
 
+def _tried(provider: ScriptedProvider, faults: Sequence[Fault], *, calls: int) -> Iterator[Outcome]:
+    """Each fault in one world. It should not grow old: the stand-in for Qdrant looks through all it has."""
+    with tempfile.TemporaryDirectory() as folder, world(provider, Path(folder)) as made:
+        baseline = measure(made, rounds=8)
+        for fault in faults:
+            outcome = Trial(made, fault, baseline).run(calls=calls, at_once=3)
+            wrong = "" if sound(outcome) else f"\n    {outcome}"
+            sys.stdout.write(f"{table([outcome]).splitlines()[-1]}{wrong}\n")
+            sys.stdout.flush()
+            yield outcome
+
+
 def sound(one: Outcome) -> bool:
     """No call failed, none of its exchanges is lost or doubled, all came back, and it was not silent."""
-    silent = not one.counted or (one.named == "ok" and not one.fault.excused)
+    silent = one.named == "ok" and not (one.fault.excused and one.counted)
     return one.answered == one.calls and set(one.kept) == {1} and one.recalled and not silent
 
 

@@ -18,6 +18,7 @@ from hearth.memory import metrics
 from hearth.memory.events.sql_log import LogHealth
 from hearth.memory.gauges import HealthGauges, exposed
 from hearth.memory.health import (
+    WITHOUT,
     Part,
     State,
     child_part,
@@ -150,7 +151,7 @@ def reasons() -> set[str]:
             )
         ),
         spool_part(3, 1),
-        recall_part(["failed"] * 6, wordy=6),
+        recall_part(["failed"] * 6, missing=dict.fromkeys(WITHOUT, 6)),
     ]
     return {re.sub(r"\d+", "N", reason) for part in parts for reason in part.reasons}
 
