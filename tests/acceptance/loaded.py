@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -117,8 +118,8 @@ def template() -> Template:
     return Template()
 
 
-def main() -> None:
-    """Load, then fork for each line and tell of each fork's end, until stdin ends."""
+def load() -> None:
+    """Import all that a gateway imports, in an environment that decides nothing for those to come."""
     from hearth.config.environment import MASTER_KEY, prepare_environment
 
     had = dict(os.environ)
@@ -135,25 +136,43 @@ def main() -> None:
 
     gc.enable()
     gc.freeze()
-    running: dict[int, int] = {}
+
+
+def main() -> None:
+    """Load, then fork for each line and tell of each fork's end, until stdin ends."""
+    load()
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wake)
     while True:
-        for ready in select.select([0, *running], [], [])[0]:
-            if ready:
-                _tell_end(ready, running.pop(ready))
-            elif line := sys.stdin.buffer.readline():
-                pid = os.fork()
-                if not pid:
-                    _become(json.loads(line), running)
-                    return
-                running[os.pidfd_open(pid)] = pid
-                _tell(pid=pid)
-            else:
-                return
+        ready, _, _ = select.select([0, woken], [], [])
+        if woken in ready:
+            os.read(woken, 512)
+            _tell_ends()
+        if 0 not in ready:
+            continue
+        if not (line := sys.stdin.buffer.readline()):
+            return
+        if not (pid := os.fork()):
+            _leave(woken, wake)
+            _become(json.loads(line))
+            return
+        _tell(pid=pid)
 
 
-def _tell_end(handle: int, pid: int) -> None:
-    os.close(handle)
-    _tell(ended=pid, status=os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+def _tell_ends() -> None:
+    with suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            _tell(ended=ended[0], status=os.waitstatus_to_exitcode(ended[1]))
+
+
+def _leave(*handles: int) -> None:
+    """Have nothing to do with the loaded process any more, in the fork."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for handle in handles:
+        os.close(handle)
 
 
 def _tell(**said: int) -> None:
@@ -161,10 +180,8 @@ def _tell(**said: int) -> None:
     sys.stdout.flush()
 
 
-def _become(asked: dict[str, Any], running: Mapping[int, int]) -> None:
-    """Be the command, in the fork."""
-    for handle in running:
-        os.close(handle)
+def _become(asked: dict[str, Any]) -> None:
+    """Be the command."""
     os.environ.clear()
     os.environ.update(asked["environment"])
     os.chdir(asked["folder"])
