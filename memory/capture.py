@@ -112,7 +112,7 @@ class Capture:
         return self._lost
 
     def spooled(self) -> int:
-        """How many events wait in the spool. Blocks for a reading of its files."""
+        """How many events wait in the spool. Blocks, as `Spool.pending` does."""
         return self._spool.pending()
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:

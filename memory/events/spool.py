@@ -8,6 +8,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
@@ -39,6 +40,8 @@ class Spool:
         self._directory = directory
         self._mutex = threading.Lock()
         self._file: IO[bytes] | None = None
+        self._counted: dict[Path, tuple[int, int]] = {}
+        """Size and events of each file when it was last looked at."""
 
     def write(self, events: Sequence[Event]) -> None:
         """Add the events and sync them to the disk. Blocks: call it in a thread. Raises OSError.
@@ -69,8 +72,15 @@ class Spool:
         return drained
 
     def pending(self) -> int:
-        """How many events wait. Blocks for a reading of the files."""
-        return sum(path.read_bytes().count(b"\n") for path in self._paths())
+        """How many events wait. Blocks for a reading of the files that changed since the last look."""
+        counted = {}
+        for path in self._paths():
+            with suppress(FileNotFoundError):  # drained meanwhile
+                size = path.stat().st_size
+                known = self._counted.get(path, (-1, 0))
+                counted[path] = known if known[0] == size else (size, path.read_bytes().count(b"\n"))
+        self._counted = counted
+        return sum(events for _, events in counted.values())
 
     def close(self) -> None:
         """Let go of the file in use; what is in it waits for the next `drain`."""

@@ -41,6 +41,30 @@ async def test_a_spool_that_was_never_written_is_empty(spool: Spool, sqlite_log:
     assert (spool.pending(), await spool.drain(sqlite_log)) == (0, 0)
 
 
+def test_counting_reads_a_file_again_only_when_it_has_changed(
+    spool: Spool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Health asks often, and in a long outage there is much in the files; one may vanish amid the look."""
+    read: list[Path] = []
+
+    def noted(path: Path) -> bytes:
+        read.append(path)
+        with path.open("rb") as file:
+            return file.read()
+
+    monkeypatch.setattr(Path, "read_bytes", noted)
+    spool.write([step("one")])
+    spool.close()
+    spool.write([step("two")])
+    first, second = files(tmp_path)
+    assert (spool.pending(), spool.pending(), read) == (2, 2, [first, second])
+    spool.write([step("three")])
+    assert (spool.pending(), read) == (3, [first, second, second])
+    gone = tmp_path / "spool" / "gone.spool"
+    monkeypatch.setattr(Path, "glob", lambda folder, pattern: [gone, first, second])
+    assert spool.pending() == 3
+
+
 async def test_a_line_that_was_cut_off_is_passed_over(
     spool: Spool, sqlite_log: SqliteLog, tmp_path: Path
 ) -> None:
