@@ -63,6 +63,7 @@ def test_counting_reads_a_file_again_only_when_it_has_changed(
     gone = tmp_path / "spool" / "gone.spool"
     monkeypatch.setattr(Path, "glob", lambda folder, pattern: [gone, first, second])
     assert spool.pending() == 3
+    spool.close()
 
 
 async def test_a_line_that_was_cut_off_is_passed_over(
