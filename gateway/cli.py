@@ -33,6 +33,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "serve": serve.serve,
         "worker": work.worker,
         "demo": demo.demo,
+        "retry": work.retry,
         "migrate": migrate.migrate,
         "check-config": local.check_config,
     },

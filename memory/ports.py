@@ -269,15 +269,15 @@ class Consumers(Protocol):
         ...
 
     async def park(self, consumer: str, event: Event, error: str) -> None:
-        """Set a poisonous event aside; `parked` shows it, `retry` brings it back."""
+        """Set a poisonous event aside; `parked` shows it, `unpark` ends that."""
         ...
 
     async def parked(self) -> list[tuple[str, Event, str]]:
         """(consumer, event, error) of everything set aside."""
         ...
 
-    async def retry(self, consumer: str, event_id: str) -> Event | None:
-        """Forget that the event was parked and return it for another attempt; None if it wasn't."""
+    async def unpark(self, consumer: str, event_id: str) -> bool:
+        """Forget that the event was parked, and its attempts; False if it wasn't parked."""
         ...
 
     async def behind(self, consumer: str, kinds: Sequence[str]) -> list[int]:

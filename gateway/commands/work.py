@@ -1,13 +1,17 @@
-"""`hearth worker`: files what was said, beside any number of gateways over the same servers."""
+"""`hearth worker` and `hearth retry`: file what was said, beside gateways or once more."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import asyncio
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hearth.gateway.commands.options import Config, Host
-from hearth.gateway.commands.output import MISUSED, fail, note
+from hearth.gateway.commands.options import Config, Host, Json
+from hearth.gateway.commands.output import FAILED, MISUSED, fail, note, say, say_json
+
+if TYPE_CHECKING:
+    from hearth.config.settings import HearthSettings
 
 
 def worker(
@@ -36,3 +40,35 @@ def worker(
         work(settings, host=host, port=port)
     except StartError as error:
         fail(error)
+
+
+def retry(config: Config = None, as_json: Json = False) -> None:
+    """Handle once more what workers have set aside; exit code 1 if any of it fails again.
+
+    Gateways and workers over servers go on meanwhile; a gateway with its own stores has to be stopped first.
+
+    Example: hearth retry --config litellm_config.yaml
+    """
+    from hearth.gateway.commands.settings import load
+    from hearth.memory.errors import HearthError
+
+    try:
+        handled, left = asyncio.run(_retried(load(config).hearth))
+    except (HearthError, OSError) as error:
+        fail(error)
+    if as_json:
+        say_json({"handled": handled, "left": left})
+    else:
+        say(f"{handled} events handled, {left} still set aside")
+    if left:
+        raise typer.Exit(FAILED)
+
+
+async def _retried(hearth: HearthSettings) -> tuple[int, int]:
+    from hearth.gateway.servers import servers_of
+    from hearth.memory.opening import open_worker
+
+    async with open_worker(
+        hearth.data_dir, embedder=hearth.embedder, durability=hearth.durability, servers=servers_of(hearth)
+    ) as opened:
+        return await opened.worker.retry_parked()

@@ -78,16 +78,14 @@ def parked(db: Database) -> list[tuple[str, Event, str]]:
     ]
 
 
-def retry(db: Database, consumer: str, event_id: str) -> Event | None:
-    """Bring a parked event back, its attempts forgotten."""
-    row = db.execute(f"{rows.EVENTS} WHERE e.id = ?", (event_id,)).fetchone()
-    if row is None:
-        return None
+def unpark(db: Database, consumer: str, event_id: str) -> bool:
+    """Forget that the event was parked, and its attempts."""
     gone = db.execute(
-        "DELETE FROM parked WHERE consumer = ? AND seq = ? RETURNING seq", (consumer, row[0])
+        "DELETE FROM parked WHERE consumer = ? AND seq = (SELECT seq FROM events WHERE id = ?) RETURNING seq",
+        (consumer, event_id),
     ).fetchone()
     db.execute("DELETE FROM attempts WHERE consumer = ? AND event = ?", (consumer, event_id))
-    return rows.event_of(row) if gone else None
+    return gone is not None
 
 
 def behind(db: Database, consumer: str, kinds: Sequence[str], partitions: int) -> list[int]:

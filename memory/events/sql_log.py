@@ -233,9 +233,9 @@ class SqlLog(ABC):
         """See `Consumers.parked`."""
         return await self._read(cursors.parked)
 
-    async def retry(self, consumer: str, event_id: str) -> Event | None:
-        """See `Consumers.retry`."""
-        return await self._write(lambda db: cursors.retry(db, consumer, event_id))
+    async def unpark(self, consumer: str, event_id: str) -> bool:
+        """See `Consumers.unpark`."""
+        return await self._write(lambda db: cursors.unpark(db, consumer, event_id))
 
     async def behind(self, consumer: str, kinds: Sequence[str]) -> list[int]:
         """See `Consumers.behind`."""

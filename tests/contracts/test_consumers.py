@@ -105,16 +105,16 @@ async def test_attempts_are_counted_until_the_cursor_has_passed(log: Log) -> Non
     assert [await log.start_attempt(c, poison) for c in ("index", "pages")] == [1, 2]
 
 
-async def test_a_parked_event_comes_back_once(log: Log) -> None:
-    """What is set aside is shown with its error, and given back for one retry with its attempts forgotten."""
+async def test_a_parked_event_is_shown_until_it_is_parked_no_more(log: Log) -> None:
+    """What is set aside is shown with its error; where that ends its attempts are forgotten."""
     await log.append([memory("poison")])
     (poison,) = await log.read()
     await log.start_attempt("index", poison)
     await log.park("index", poison, "boom")
     assert [("index", poison, "boom")] == await log.parked()
-    assert await log.retry("pages", poison.id) is None
-    assert poison == await log.retry("index", poison.id)
-    assert (await log.retry("index", poison.id), await log.parked()) == (None, [])
+    assert not await log.unpark("pages", poison.id)
+    assert await log.unpark("index", poison.id)
+    assert (await log.unpark("index", poison.id), await log.parked()) == (False, [])
     assert await log.start_attempt("index", poison) == 1
 
 

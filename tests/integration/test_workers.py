@@ -167,6 +167,24 @@ async def test_case_21_a_paused_worker_brings_nothing_forgotten_back(team: Team)
     assert await team.long_term.count("acme/alice") == 0
 
 
+async def test_what_was_set_aside_is_retried_beside_workers(team: Team) -> None:
+    """A process of its own handles it once more, in its turn where another one is at the same partition."""
+    log = await team.log()
+    told = memory("allergic to kiwi", at=datetime.now(UTC))
+    await log.append([told])
+    await team.hire()
+    async with within(60):
+        await WorkersElsewhere(log).drain()
+    await team.long_term.clear("acme", "alice")
+    await log.park("index", told, "boom")
+    place = log.partition("acme", "alice")
+    assert await log.lease("index", place, owner="busy", seconds=QUICK.lease / 2) is not None
+    retrying = await team.hire()
+    async with within(60):
+        assert await retrying.retry_parked() == (1, 0)
+    assert (await log.parked(), await team.long_term.count("acme/alice")) == ([], 1)
+
+
 async def test_the_lag_of_workers_elsewhere_is_seen(team: Team) -> None:
     """A gateway without a worker of its own tells how many events wait, and for how long the oldest has."""
     log = await team.log()

@@ -27,7 +27,7 @@ from hearth.memory.imports import imported_steps
 from hearth.memory.types import ImportedTurn, Scope
 
 NAMED = {
-    "Run": ["serve", "worker", "migrate", "demo", "check-config", "key"],
+    "Run": ["serve", "worker", "migrate", "retry", "demo", "check-config", "key"],
     "Talk": ["chat", "recall", "search"],
     "Memory": ["add", "list", "forget", "erase", "import"],
     "Look": ["sessions", "exchanges", "events", "users", "health", "switch"],

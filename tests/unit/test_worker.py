@@ -364,6 +364,24 @@ async def test_a_parked_event_can_be_tried_again(world: World) -> None:
     assert not await world.worker.retry("index", event.id)
 
 
+async def test_all_that_is_parked_is_tried_again(world: World) -> None:
+    """What works now is handled; what still fails stays parked, and so does what a killed process was at."""
+    world.long_term.faults |= dict.fromkeys(("poison", "venom"), ValueError("can't embed that"))
+    await world.say("x1", "poison")
+    await world.say("x2", "venom")
+    await world.worker.drain()
+    del world.long_term.faults["venom"]
+    assert await world.worker.retry_parked() == (1, 1)
+    assert await world.indexed("x1", "x2") == ["x2"]
+    world.long_term.faults["poison"] = asyncio.CancelledError()  # type: ignore[assignment]
+    with pytest.raises(asyncio.CancelledError):
+        await world.worker.retry_parked()
+    assert (await world.worker.health()).parked == 1
+    world.long_term.faults.clear()
+    assert await world.worker.retry_parked() == (1, 0)
+    assert await world.worker.retry_parked() == (0, 0)
+
+
 async def test_an_event_that_kills_the_process_is_parked_without_being_started_again(world: World) -> None:
     """Three starts that left no trace of an end are enough; the event after it is handled."""
     world.long_term.faults["deadly"] = AssertionError("it must not be started a fourth time")
