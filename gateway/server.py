@@ -41,9 +41,14 @@ ABSENT = {"litellm.integrations.otel.logger": "opentelemetry.sdk", "prisma": "pr
 """What LiteLLM 1.108.7 imports in every call, by the package without which that fails."""
 DRAIN_SECONDS = 30
 """Time that calls in flight have to end after SIGTERM."""
+IDLE_SECONDS = 75
+"""For which a connection without a call stays open: longer than in any usual client or balancer (5 to 60), so
+that it is they who close it. Where the server does, a call that is just on its way is lost.
+"""
 SERVED: dict[str, Any] = {
     "log_level": "warning",
     "access_log": False,
+    "timeout_keep_alive": IDLE_SECONDS,
     "timeout_graceful_shutdown": DRAIN_SECONDS,
 }
 """What uvicorn is told in whatever number of processes."""

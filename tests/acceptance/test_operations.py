@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +139,16 @@ def test_the_block_must_fit_the_smallest_window(
     remember(gateway, user, DOG)
     ask(gateway, user, QUESTION, model="small", max_tokens=280)
     assert "Zebedee" not in sent_text(provider.last.body)
+
+
+def test_a_connection_stays_open_between_calls(gateway: GatewayProcess) -> None:
+    """For longer than SDKs keep theirs (five seconds), or a call meets a connection that is just closed."""
+    with closing(HTTPConnection(gateway.url.removeprefix("http://"))) as connection:
+        for pause in (6, 0):
+            connection.request("GET", "/memory/v1/health/live")
+            assert connection.getresponse().read()
+            time.sleep(pause)
+            connection.auto_open = 0
 
 
 def test_a_log_of_the_gateway_has_no_content(gateway: GatewayProcess, provider: ScriptedProvider) -> None:
