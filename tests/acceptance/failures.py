@@ -59,13 +59,16 @@ class World:
 
     servers: Servers
     gateway: GatewayProcess
+    redis: Redis
+    """One connection, not through the relay, that is there before any fault."""
     embedder: Path
 
-    def set_redis(self, **values: str) -> None:
-        """Settings of the running Valkey."""
-        with Redis(port=self.servers.valkey.port) as client:
-            for name, value in values.items():
-                client.config_set(name.replace("_", "-"), value)
+    def set_redis(self, *, cut: bool = False, **values: str) -> None:
+        """Settings of the running Valkey; `cut` hangs up on everybody else."""
+        for name, value in values.items():
+            self.redis.config_set(name.replace("_", "-"), value)
+        if cut:
+            self.redis.client_kill_filter(_type="normal", skipme=True)
 
     def sql(self, *statements: str) -> None:
         """Statements of a superuser, not through the relay."""
@@ -74,7 +77,7 @@ class World:
                 db.execute(statement.encode())
 
 
-Act = Callable[[World], None]
+Act = Callable[[World], object]
 
 _CUT_ALL = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
@@ -126,32 +129,6 @@ def _nothing(world: World) -> None:
     """It mends itself."""
 
 
-def _lock_redis(world: World) -> None:
-    with Redis(port=world.servers.valkey.port) as client:
-        client.config_set("requirepass", "another")
-        client.client_kill_filter(_type="normal", skipme=True)
-
-
-def _unlock_redis(world: World) -> None:
-    with Redis(port=world.servers.valkey.port, password="another") as client:
-        client.config_set("requirepass", "")
-
-
-def _empty_redis(world: World) -> None:
-    with Redis(port=world.servers.valkey.port) as client:
-        client.flushall()
-
-
-def _replica(world: World) -> None:
-    with Redis(port=world.servers.valkey.port) as client:
-        client.replicaof("127.0.0.1", "1")
-
-
-def _primary(world: World) -> None:
-    with Redis(port=world.servers.valkey.port) as client:
-        client.replicaof("NO", "ONE")
-
-
 def _status(code: int) -> Act:
     def set_status(world: World) -> None:
         world.servers.shim.always = code
@@ -177,9 +154,26 @@ FAULTS: tuple[Fault, ...] = (
         lambda world: world.set_redis(maxmemory="0"),
         excused=True,
     ),
-    Fault("redis", "read-only replica", _replica, _primary, excused=True),
-    Fault("redis", "wrong password", _lock_redis, _unlock_redis),
-    Fault("redis", "restarted empty", _empty_redis, _nothing, excused=True),
+    Fault(
+        "redis",
+        "read-only replica",
+        lambda world: world.redis.replicaof("127.0.0.1", "1"),
+        lambda world: world.redis.replicaof("NO", "ONE"),
+        excused=True,
+    ),
+    Fault(
+        "redis",
+        "wrong password",
+        lambda world: world.set_redis(requirepass="another", cut=True),
+        lambda world: world.set_redis(requirepass=""),
+    ),
+    Fault(
+        "redis",
+        "no connection free",
+        lambda world: world.set_redis(maxclients="1", cut=True),
+        lambda world: world.set_redis(maxclients="10000"),
+    ),
+    Fault("redis", "restarted empty", lambda world: world.redis.flushall(), _nothing, excused=True),
     Fault(
         "postgres",
         "read-only",
@@ -259,7 +253,8 @@ def world(provider: ScriptedProvider, folder: Path, *, deadline_ms: int = 500) -
             servers.config(provider, folder / "gateway", **settings), folder / "gateway", **environment
         )
         stack.callback(_end, gateway)
-        yield World(servers=servers, gateway=gateway, embedder=embedder)
+        redis = stack.enter_context(Redis(port=servers.valkey.port, single_connection_client=True))
+        yield World(servers=servers, gateway=gateway, redis=redis, embedder=embedder)
 
 
 def _end(process: GatewayProcess) -> None:
