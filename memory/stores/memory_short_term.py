@@ -75,8 +75,7 @@ class InMemoryShortTerm:
     async def settle(self, scope: Scope, pages: Sequence[Page]) -> None:
         """Mark those pages as safe in long-term memory, with the texts given; beyond capacity they leave."""
         subject = self._subject(scope)
-        subject.user.filled |= not pages
-        held = {page.id: page for page in pages if subject.user.settle(page)}
+        held = {page.id: page for page in subject.user.settle(pages)}
         subject.pages |= held
         for owner in {subject.user.pages[id].owner for id in held}:
             subject.remove(subject.user.evict(owner, self._bounds))

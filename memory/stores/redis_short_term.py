@@ -131,8 +131,7 @@ class RedisShortTerm:
         keys = self._keys(scope)
 
         def change(user: User) -> list[Command]:
-            user.filled |= not pages
-            held = [page for page in pages if user.settle(page)]
+            held = user.settle(pages)
             commands: list[Command] = [("HSET", keys.pages, page.id, _encode(page)) for page in held]
             for owner in {user.pages[page.id].owner for page in held}:
                 commands += _gone(keys, user.evict(owner, self._bounds))

@@ -81,9 +81,7 @@ class SqliteShortTerm:
             known = reader.execute(
                 "SELECT filled FROM generations WHERE subject = ?", (scope.person,)
             ).fetchone()
-        return _view(
-            pages[::-1], blocks, lagging=lagging is not None, known=known is not None and bool(known[0])
-        )
+        return _view(pages[::-1], blocks, lagging=lagging is not None, known=bool(known and known[0]))
 
     async def settle(self, scope: Scope, pages: Sequence[Page]) -> None:
         """Mark those pages as safe in long-term memory, with the texts given; beyond capacity they leave.

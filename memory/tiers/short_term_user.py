@@ -81,8 +81,14 @@ class User(msgspec.Struct, kw_only=True, array_like=True):
         self.pages[page.id] = held
         return held
 
-    def settle(self, page: Page) -> bool:
-        """Long-term memory has the page with these texts; True if it is held here too."""
+    def settle(self, pages: Sequence[Page]) -> list[Page]:
+        """Long-term memory has the pages with these texts; those that are held here too. Without pages: the
+        log's latest ones are all held.
+        """
+        self.filled |= not pages
+        return [page for page in pages if self._settle_one(page)]
+
+    def _settle_one(self, page: Page) -> bool:
         self.lately = [one for one in self.lately if one[0] != page.id]
         self.lately = [*self.lately, (page.id, text_digest(page))][-LATELY_KEPT:]
         self.dropped.pop(page.id, None)
