@@ -86,11 +86,12 @@ async def one_call(engine: Engine, scope: Scope, text: str) -> None:
     """What the gateway asks of memory for a first message and its reply, in its order."""
     now = datetime.now(UTC)
     dialogue = read([Turn(role="user", text=text, index=0)])
+    by = engine.due()
     search = engine.look_up(scope, Query(text=text, at=now))
-    secret = await engine.log.secret(scope.tenant)
+    secret = await engine.secret(scope.tenant, by=by)
     key = retry_key(scope.owner, [Turn(role="user", text=text, index=0)], secret, about=("chat", "gpt", ""))
-    opened = await engine.open(scope, dialogue, secret=secret, retry_key=key)
-    view = await engine.view(opened.scope)
+    opened = await engine.open(scope, dialogue, secret=secret, retry_key=key, by=by)
+    view = await engine.view(opened.scope, by=by)
     recall = await engine.recall(
         opened.scope, Query(text=text, at=now), generation=opened.generation, view=view, search=search
     )

@@ -122,7 +122,10 @@ class RecallSettings(Section):
     """What happens before a call."""
 
     deadline_ms: int = Field(
-        default=150, ge=10, le=10_000, description="Recall ends after so many milliseconds with what it has."
+        default=150,
+        ge=10,
+        le=10_000,
+        description="After so many milliseconds a call goes on with what memory has by then.",
     )
     budget_tokens: int = Field(
         default=1024, ge=0, le=100_000, description="Most tokens that a block may have."

@@ -36,6 +36,8 @@ class Call:
     without_block: bool = False
     """True on the second try after the provider refused the prompt for its length or content."""
 
+    due: float = 0.0
+    """When memory must let the call go on, as `time.monotonic`; see `Engine.due`."""
     request: WireRequest | None = None
     opened: Opened | None = None
     search: asyncio.Task[SearchResult] | None = None

@@ -53,6 +53,7 @@ class Flow:
         Fail-open: whatever goes wrong is logged, counted and shown in the call's status.
         """
         started = time.perf_counter()
+        call.due = self.engine.due()
         try:
             return await self._before(call, request, identity, body, window)
         except Exception:
@@ -91,12 +92,13 @@ class Flow:
         if not self._may_spend(call, identity):
             call.reason = "daily tokens spent"
             return 0
-        secret = await self.engine.secret(identity.scope.tenant)
-        opened = await self.engine.open(identity.scope, dialogue, secret=secret)
+        by = self.engine.due()
+        secret = await self.engine.secret(identity.scope.tenant, by=by)
+        opened = await self.engine.open(identity.scope, dialogue, secret=secret, by=by)
         if opened.generation == UNKNOWN:
             call.status, call.reason = "failed", "log"
             return 0
-        view = await self.engine.view(opened.scope)
+        view = await self.engine.view(opened.scope, by=by)
         current, earlier = self._standing(request, dialogue, opened, secret, view)
         tokens = sum(block.tokens for block in earlier.values())
         if current is not None:
@@ -116,7 +118,7 @@ class Flow:
             call.off("nothing to remember")
             return body
         self._look_up(call, identity, dialogue)
-        secret = await self.engine.secret(identity.scope.tenant)
+        secret = await self.engine.secret(identity.scope.tenant, by=call.due)
         key = retry_key(
             identity.scope.owner,
             request.turns,
@@ -130,6 +132,7 @@ class Flow:
             response_id=request.previous_response_id,
             retry_key=key,
             marked_retry=self._retries.marked(identity.scope.owner, call.headers, call.started_at),
+            by=call.due,
         )
         if call.without_block and call.placed and call.recall is not None:
             # the provider refused it
@@ -169,7 +172,7 @@ class Flow:
         body: Body,
         window: int,
     ) -> Body:
-        view = await self.engine.view(opened.scope)
+        view = await self.engine.view(opened.scope, by=call.due)
         current, earlier = self._standing(request, dialogue, opened, secret, view)
         if current is None and dialogue.asks_anew:
             current = await self._block(

@@ -202,8 +202,8 @@ def serve_app(
 
 
 def leave(settings: Settings) -> None:
-    """End the program with status 3 where captures still wait in the spool."""
-    if waiting := Spool(settings.hearth.spool_dir).pending():
+    """End the program with status 3 where captures wait in the spool and no other gateway has them."""
+    if waiting := Spool(settings.hearth.spool_dir).left_behind():
         logger.critical("%d captures wait in %s for the event log", waiting, settings.hearth.spool_dir)
         sys.exit(UNFINISHED)
 

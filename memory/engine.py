@@ -89,8 +89,6 @@ _decode_trace = msgspec.msgpack.Decoder(Trace).decode
 
 IMPORT_BATCH = 500
 """Events of one append; keeps a transaction short."""
-VIEW_SECONDS = 0.150
-"""How long a view of short-term memory is waited for."""
 TRACE = "trace"
 TRACE_SECONDS = 3_600
 """How long other gateways can explain a recall; a thousand calls a second fill 10 GB in that time."""
@@ -154,6 +152,10 @@ class Engine:
 
     # -- the request path ------------------------------------------------------------------------------
 
+    def due(self) -> float:
+        """When all that one call asks of memory must have ended, if it begins now; as `time.monotonic`."""
+        return time.monotonic() + self.policy.deadline_seconds
+
     async def open(
         self,
         scope: Scope,
@@ -163,12 +165,14 @@ class Engine:
         response_id: str = "",
         retry_key: str = "",
         marked_retry: bool = False,
+        by: float | None = None,
     ) -> Opened:
         """Find the session, exchange and generation of a request. One look-up in the log, nothing written.
 
         What still waits for the log is found too. `secret` is the tenant's (`secret`); `marked_retry` says
-        that the client calls this a retry. Where the log can't be asked, only what waits for it is found, and
-        the generation is UNKNOWN: nothing may be recalled then, for the user may have been erased.
+        that the client calls this a retry. `by`: see `due`; None: that from now. Where the log can't be asked
+        by then, only what waits for it is found, and the generation is UNKNOWN: nothing may be recalled then,
+        for the user may have been erased.
         """
         asked: dict[str, Any] = {
             "tails": tails(dialogue.looked_up, secret),
@@ -178,7 +182,7 @@ class Engine:
             "unwritten": self.capture_path.unwritten(),
         }
         try:
-            state = await self._of_the_log("log", self.log.open_call(scope, **asked))
+            state = await self._of_the_log("log", self.log.open_call(scope, **asked), by)
         except LogUnavailable as error:
             logger.warning("a call is captured without the event log: %s", error)
             metrics.FAILURES.labels("log.open").inc()
@@ -200,9 +204,12 @@ class Engine:
             last_call=hit.at if hit else None,
         )
 
-    async def view(self, scope: Scope) -> ShortTermView:
-        """The user's short-term memory; an empty view, logged and counted, where the store is down."""
-        seen = await self._latest(scope)
+    async def view(self, scope: Scope, *, by: float | None = None) -> ShortTermView:
+        """The user's short-term memory; an empty view, logged and counted, where the store is down or late.
+
+        `by` as for `open`.
+        """
+        seen = await self._latest(scope, self._left(by))
         if not seen.known and scope.owner not in self._refilling:
             self._refilling.add(scope.owner)
             self.capture_path.beside(self._refill(scope))
@@ -582,7 +589,7 @@ class Engine:
             missing.append("lag")
         return view
 
-    async def _latest(self, scope: Scope, limit: float = VIEW_SECONDS) -> ShortTermView:
+    async def _latest(self, scope: Scope, limit: float) -> ShortTermView:
         latest = self.short_term.latest(scope, limit=LATEST_PAGES)
         return await self._guard("short_term", latest, ShortTermView(reachable=False), limit)
 
@@ -630,28 +637,32 @@ class Engine:
             payload=payload,
         )
 
-    async def secret(self, tenant: str) -> bytes:
-        """The tenant's `EventLog.secret`, within the deadline of a recall.
+    async def secret(self, tenant: str, *, by: float | None = None) -> bytes:
+        """The tenant's `EventLog.secret`; `by` as for `open`.
 
         Where the log can't be asked, one of this process's own, by which later requests find what was
         captured meanwhile, and nothing else.
         """
         try:
-            return await self._of_the_log("secret", self.log.secret(tenant))
+            return await self._of_the_log("secret", self.log.secret(tenant), by)
         except LogUnavailable as error:
             logger.warning("the secret of tenant %s is not known: %s", tenant, error)
             metrics.FAILURES.labels("log.secret").inc()
             return self._stopgap
 
-    async def _of_the_log(self, what: str, work: Awaitable[T]) -> T:
-        """What the log answers before a call, which waits for it no longer than for a recall.
+    async def _of_the_log(self, what: str, work: Awaitable[T], by: float | None) -> T:
+        """What the log answers before a call.
 
         A breaker each: a secret that is known already must not make a broken log look well.
         """
         try:
-            return await self._in_time(what, work, self.policy.deadline_seconds)
+            return await self._in_time(what, work, self._left(by))
         except (TimeoutError, OpenedState) as error:
             raise LogUnavailable("the event log does not answer in time") from error
+
+    def _left(self, by: float | None) -> float:
+        """Seconds until `by`, or those of the policy."""
+        return self.policy.deadline_seconds if by is None else max(0.0, by - time.monotonic())
 
     async def _guard(
         self,

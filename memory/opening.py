@@ -140,6 +140,7 @@ async def _at_work(working: Working, capture: Capture, outbox: Spool, log: Event
         yield
     finally:
         emptying.cancel()
+        await asyncio.gather(emptying, return_exceptions=True)
         await capture.drain()
         await _try_to_empty(outbox, log)
         await working.stop()

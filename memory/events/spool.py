@@ -82,6 +82,15 @@ class Spool:
         self._counted = counted
         return sum(events for _, events in counted.values())
 
+    def left_behind(self) -> int:
+        """How many events wait in files that no process has, so that none will bring them. Blocks."""
+        left = 0
+        for path in self._paths():
+            if (file := _claim(path)) is not None:
+                with file:
+                    left += file.read().count(b"\n")
+        return left
+
     def close(self) -> None:
         """Let go of the file in use; what is in it waits for the next `drain`."""
         with self._mutex:

@@ -91,7 +91,7 @@ def document(provider: ScriptedProvider, home: Path) -> dict[str, object]:
         "router_settings": {"num_retries": 0, "disable_cooldowns": True},
         "hearth": {
             "data_dir": str(home),
-            "recall": {"deadline_ms": 2000},  # beside other tests, 150 ms are not enough for each recall
+            "recall": {"deadline_ms": 10_000},  # beside other tests, 150 ms are not enough for each call
             "keys": [
                 key("alice", ALICE, user="alice"),
                 key("bob", BOB, user="bob"),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from hearth.config.switches import Mode
@@ -283,6 +285,24 @@ async def test_memory_that_is_broken_does_not_break_the_call(flow: Flow, clock: 
     call = await talker.say(QUESTION)
     assert talker.prompt() == QUESTION
     assert response_headers(call)["x-hearth-status"] == "failed"
+
+
+async def test_one_deadline_is_for_all_that_a_call_asks_of_memory(
+    flow: Flow, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the first part has used up the next ones don't get again."""
+
+    async def hangs(*args: object, **asked: object) -> Any:
+        await asyncio.Event().wait()
+
+    engine = flow.engine
+    engine.policy = msgspec.structs.replace(engine.policy, deadline_seconds=3_600)
+    monkeypatch.setattr(engine, "due", time.monotonic)
+    monkeypatch.setattr(engine.log, "open_call", hangs)
+    monkeypatch.setattr(engine.log, "secret", hangs)
+    async with asyncio.timeout(30):
+        call = await Talker(flow, clock).say("I live in Bern.")
+    assert (call.status, call.reason) == ("failed", "log")
 
 
 async def test_case_21_erased_words_do_not_come_back_with_a_resent_history(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from hearth.memory.engine import Engine
@@ -63,3 +65,17 @@ async def test_a_store_that_fails_or_is_late_is_named_and_done_without(
     monkeypatch.setattr(engine.short_term, "latest", latest)
     recall = await engine.recall(ALICE, "What is the name of my dog?", deadline=0.05)
     assert (recall.status, recall.reasons) == ("partial", ("short_term",))
+
+
+async def test_a_view_has_what_is_left_of_the_calls_time(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store that hangs holds a call up until it is due, not for a policy's time from then on."""
+
+    async def latest(scope: Scope, *, limit: int) -> Any:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(engine.short_term, "latest", latest)
+    engine.policy = msgspec.structs.replace(engine.policy, deadline_seconds=3_600)
+    async with asyncio.timeout(30):
+        assert not (await engine.view(ALICE, by=time.monotonic())).reachable

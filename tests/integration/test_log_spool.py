@@ -41,6 +41,15 @@ async def test_a_spool_that_was_never_written_is_empty(spool: Spool, sqlite_log:
     assert (spool.pending(), await spool.drain(sqlite_log)) == (0, 0)
 
 
+def test_what_another_process_still_has_is_not_left_behind(spool: Spool, tmp_path: Path) -> None:
+    """Of gateways that share a spool, one that ends speaks for no event that a living one will bring."""
+    spool.write([step("one")])
+    other = Spool(tmp_path / "spool")
+    assert (other.pending(), other.left_behind()) == (1, 0)
+    spool.close()
+    assert (other.pending(), other.left_behind()) == (1, 1)
+
+
 def test_counting_reads_a_file_again_only_when_it_has_changed(
     spool: Spool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
