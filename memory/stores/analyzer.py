@@ -44,7 +44,8 @@ class Analyzer:
     """
 
     def __init__(self) -> None:
-        self._stem = Stemmer("english", maxCacheSize=50_000).stemWord
+        # Its cache saves a quarter of 0.3 µs a word, for 300 bytes each.
+        self._stem = Stemmer("english", maxCacheSize=0).stemWord
         self._split = pre_tokenizers.Split(Regex(_TOKEN), behavior="removed", invert=True)
         self._fold = normalizers.Sequence(
             [
