@@ -38,6 +38,8 @@ class Dialogue:
     """Two people's sessions: speaker A as the user, speaker B on the assistant's side."""
 
     name: str
+    user: str
+    """Whose memory it is in."""
     turns: tuple[ImportedTurn, ...]
     pages: tuple[Page, ...]
     questions: tuple[Question, ...]
@@ -58,6 +60,7 @@ def _dialogue(sample: dict[str, Any]) -> Dialogue:
     texts = {turn.id: turn.content for turn in turns}
     return Dialogue(
         name=sample["sample_id"],
+        user=sample["sample_id"],
         turns=turns,
         pages=pages,
         questions=tuple(_questions(sample["qa"], texts, pages)),

@@ -5,9 +5,11 @@
 The first argument is a file of LoCoMo's form (not part of this repository). No model and no judge: a turn
 counts as recalled if 60 % of its word trigrams stand in the block, a question if all its evidence turns do.
 
-With `--qdrant-url`, and QDRANT_API_KEY where it needs one, the pages are searched in that server, in a
-collection of the run's own: `--quantization scalar|binary` tells what that costs. A server quantizes only
-segments beyond its `storage.optimizers.indexing_threshold_kb`, so set that to 1 for it.
+`--quantization none|scalar|binary` searches with Qdrant Edge, and tells what finding candidates by quantized
+vectors costs; `--one-user` makes all dialogues one person's, among whose pages there is more to miss. With
+`--qdrant-url`, and QDRANT_API_KEY where it needs one, the pages are searched in that server, in a collection
+of the run's own. A server quantizes only segments beyond its `storage.optimizers.indexing_threshold_kb`, so
+set that to 1 for it.
 """
 
 from __future__ import annotations
@@ -19,14 +21,17 @@ import os
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
+import msgspec
 from locomo import Dialogue, Question, read_dialogues, recalled
+from quantized import QuantizedEdge
 
 from hearth.config.environment import bundled_token_tables
 from hearth.memory.embed.load import load_embedder
@@ -39,30 +44,56 @@ from hearth.memory.stores.memory_long_term import MemoryLongTerm
 from hearth.memory.stores.qdrant_server import QdrantServer
 from hearth.memory.stores.vector_child import VectorChild
 from hearth.memory.tiers.indexed import index_record
-from hearth.memory.types import Query, Scope, ShortTermView
+from hearth.memory.types import Page, Query, Scope, ShortTermView
 
 BUDGETS = (512, 1024, 2048)
 
 
 @asynccontextmanager
-async def opened(spec: str, server: QdrantServer | None) -> AsyncIterator[LongTerm]:
-    """An empty store: exact in this process, or in the server."""
-    if server is None:
-        yield MemoryLongTerm(load_embedder(spec))
-        return
+async def opened(given: argparse.Namespace) -> AsyncIterator[LongTerm]:
+    """An empty store: exact in this process, of Qdrant Edge with that quantization, or in the server."""
     with TemporaryDirectory() as folder:
-        child = VectorChild(Path(folder), spec, qdrant=server)
-        await child.start()
+        if given.qdrant_url:
+            store = VectorChild(Path(folder), given.embedder, qdrant=_server(given))
+            await store.start()
+        elif given.quantization:
+            embedder = load_embedder(given.embedder)
+            store = QuantizedEdge(Path(folder), embedder, given.quantization, given.oversampling)
+        else:
+            yield MemoryLongTerm(load_embedder(given.embedder))
+            return
         try:
-            yield child
+            yield store
         finally:
-            await child.close()
+            await store.close()
 
 
-async def index(store: LongTerm, dialogue: Dialogue) -> None:
-    """Put the dialogue's pages into the store, as its own user's."""
-    before = {page.id: page for page in dialogue.pages}
-    await store.upsert([index_record(page, before.get(page.previous or "")) for page in dialogue.pages])
+def _server(given: argparse.Namespace) -> QdrantServer:
+    return QdrantServer(
+        url=given.qdrant_url,
+        api_key=os.environ.get("QDRANT_API_KEY", ""),
+        prefix=f"recall-{uuid4().hex[:8]}-",
+        quantization=given.quantization or "none",
+        oversampling=given.oversampling,
+    )
+
+
+async def index(store: LongTerm, dialogues: Sequence[Dialogue]) -> None:
+    """Put all pages into the store, each dialogue's as its user's."""
+    for dialogue in dialogues:
+        before = {page.id: page for page in dialogue.pages}
+        await store.upsert([index_record(page, before.get(page.previous or "")) for page in dialogue.pages])
+    if isinstance(store, QuantizedEdge):
+        await store.settle()
+
+
+def one_users(dialogues: Sequence[Dialogue]) -> list[Dialogue]:
+    """The same dialogues, all of them one person's."""
+    return [replace(one, user="everyone", pages=tuple(map(_everyones, one.pages))) for one in dialogues]
+
+
+def _everyones(page: Page) -> Page:
+    return msgspec.structs.replace(page, scope=msgspec.structs.replace(page.scope, user="everyone"))
 
 
 async def ask(
@@ -74,7 +105,7 @@ async def ask(
     counter: Any,
 ) -> tuple[dict[int, str], float]:
     """The block at each budget, and the milliseconds that one took after the store had answered."""
-    scope = Scope(tenant="locomo", user=dialogue.name)
+    scope = Scope(tenant="locomo", user=dialogue.user)
     query = Query(text=question.text, at=dialogue.end)
     found = await store.search(search_request(query, owners=(scope.owner,), deadline=5.0, policy=policy))
     blocks, milliseconds = {}, 0.0
@@ -97,15 +128,17 @@ async def ask(
     return blocks, milliseconds
 
 
-async def run(store: LongTerm, data: Path, embedder: str, policy: RecallPolicy) -> list[dict[str, Any]]:
+async def run(
+    store: LongTerm, dialogues: Sequence[Dialogue], embedder: str, policy: RecallPolicy
+) -> list[dict[str, Any]]:
     """Ask everything, print shares and times, return every block."""
     counter = LocalTokenCounter(bundled_token_tables())
     hits: dict[tuple[int, str], list[bool]] = defaultdict(list)
     empty: dict[int, list[bool]] = defaultdict(list)
     sizes: dict[int, list[int]] = defaultdict(list)
     times, lines = [], []
-    for dialogue in read_dialogues(data):
-        await index(store, dialogue)
+    await index(store, dialogues)
+    for dialogue in dialogues:
         for question in dialogue.questions:
             blocks, milliseconds = await ask(store, dialogue, question, policy, embedder, counter)
             times.append(milliseconds)
@@ -135,15 +168,11 @@ async def run(store: LongTerm, data: Path, embedder: str, policy: RecallPolicy) 
 async def measure(given: argparse.Namespace) -> list[dict[str, Any]]:
     """Open the store that was asked for and ask everything."""
     policy = RecallPolicy(floor=0.0, item_floor=0.0) if given.no_floor else RecallPolicy()
-    server = given.qdrant_url and QdrantServer(
-        url=given.qdrant_url,
-        api_key=os.environ.get("QDRANT_API_KEY", ""),
-        prefix=f"recall-{uuid4().hex[:8]}-",
-        quantization=given.quantization,
-        oversampling=given.oversampling,
-    )
-    async with opened(given.embedder, server or None) as store:
-        return await run(store, given.data, load_embedder(given.embedder).name, policy)
+    dialogues = read_dialogues(given.data)
+    if given.one_user:
+        dialogues = one_users(dialogues)
+    async with opened(given) as store:
+        return await run(store, dialogues, load_embedder(given.embedder).name, policy)
 
 
 def main() -> None:
@@ -156,7 +185,8 @@ def main() -> None:
     arguments.add_argument("--blocks", type=Path, help="write every block here, for another scorer")
     arguments.add_argument("--no-floor", action="store_true", help="recall whatever ranks best")
     arguments.add_argument("--qdrant-url", default="", help="search in this server")
-    arguments.add_argument("--quantization", default="none", choices=["none", "scalar", "binary"])
+    arguments.add_argument("--quantization", default="", choices=["none", "scalar", "binary"])
+    arguments.add_argument("--one-user", action="store_true", help="all dialogues are one person's")
     arguments.add_argument("--oversampling", default=2.0, type=float)
     given = arguments.parse_args()
     lines = asyncio.run(measure(given))
