@@ -40,14 +40,14 @@ class GatewayProcess:
         )
 
     def drain(self) -> None:
-        """Wait until background work is done."""
+        """Wait until background work is done, that of a capture which a slow disk sent to the spool too."""
         with self.client(ADMIN) as client:
-            wait_until(lambda: not any(self._lags(client)))
+            wait_until(lambda: not any(self._waiting(client)))
 
     @staticmethod
-    def _lags(client: httpx.Client) -> list[int]:
-        worker = client.get("/memory/v1/health").json()["parts"]["worker"]
-        return list(worker["numbers"]["lag"].values())
+    def _waiting(client: httpx.Client) -> list[int]:
+        parts = client.get("/memory/v1/health").json()["parts"]
+        return [parts["spool"]["numbers"]["waiting"], *parts["worker"]["numbers"]["lag"].values()]
 
 
 def wait_until(holds: object, seconds: float = 20) -> None:
