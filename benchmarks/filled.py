@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from hearth.memory.events.kinds import Event, PageClosed, StepCaptured
 from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.projectors import IndexProjector
 from hearth.memory.stores.edge_index import EdgeIndex
-from hearth.memory.stores.vector_index import Embedded
+from hearth.memory.stores.vector_index import Embedded, VectorIndex
 from hearth.memory.tiers.indexed import index_record
 from hearth.memory.types import Page, Step
 
@@ -43,27 +44,28 @@ def filled(pages: int, cache: Path = CACHE) -> Path:
         if not (folder / "ready").exists():
             shutil.rmtree(folder, ignore_errors=True)
             population = Population(pages)
-            _fill_index(folder / "data" / "long_term", population)
+            directory = folder / "data" / "long_term"
+            with closing(EdgeIndex(directory, embedder=NAME, dimension=DIMENSION)) as index:
+                fill(index, population, together=TOGETHER)
             asyncio.run(_fill_log(folder / "data" / "log.db", population))
             (folder / "ready").touch()
     return folder / "data"
 
 
-def _fill_index(directory: Path, population: Population) -> None:
-    index = EdgeIndex(directory, embedder=NAME, dimension=DIMENSION)
+def fill(index: VectorIndex, population: Population, *, together: int) -> None:
+    """Put every page into the index, so many at once, which then holds what the log says."""
     progress = Progress("pages in the index", population.pages)
     batch: list[Embedded] = []
     for number, (page, topic) in enumerate(population.all(), 1):
         chance = np.random.default_rng((18, number))
         text, context = population.language.vectors(chance, topic, 2).tolist()
         batch.append(Embedded(item=index_record(page, None), text=text, context=context))
-        if len(batch) == TOGETHER or number == population.pages:
+        if len(batch) == together or number == population.pages:
             index.put(batch)
             index.commit()
             progress.at(number)
             batch = []
     index.mark_rebuilt(index.unfilled)
-    index.close()
 
 
 async def _fill_log(path: Path, population: Population) -> None:

@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 from arrivals import Times, open_loop
-from filled import filled
 from population import EMBEDDER, Made, Population, importable
-from raw_store import RawStore, Search
+from raw_asks import Search
+from raw_edge import in_files
+from raw_store import Place, RawStore
 
 from hearth.config.environment import bundled_token_tables
 from hearth.memory import open_memory
 from hearth.memory.engine import Engine
+from hearth.memory.opening import Servers
 from hearth.memory.types import Scope
 
 MIXED = "as traffic comes"
@@ -51,7 +53,6 @@ class Bench:
 
     def __init__(self, pages: int, *, rate: float, count: int) -> None:
         self.pages, self._rate, self._count = pages, rate, count
-        self._data = filled(pages)
         population = Population(pages)
         kinds: tuple[str | int, ...] = (MIXED, *population.probes)
         self._asked = {str(kind): questions(population, kind, count) for kind in kinds}
@@ -59,27 +60,29 @@ class Bench:
         self.times: dict[tuple[str, str], Times] = defaultdict(Times)
         self.shown: dict[str, list[int]] = defaultdict(list)
 
-    async def store(self) -> None:
+    async def store(self, place: Place) -> None:
         """Ask the store alone, in a process of its own."""
-        raw = RawStore(self._data)
-        await raw.start()
-        for kind, asked in self._asked.items():
-            ready = [await self._ready(raw, one) for one in asked]
-            for one in ready:
-                await raw.search(one)
-            for way, records in ((WAYS[0], False), (WAYS[1], True)):
+        async with RawStore(place) as raw:
+            for kind, asked in self._asked.items():
+                ready = [await self._ready(raw, one) for one in asked]
+                for one in ready:
+                    await raw.search(one)
+                for way, records in ((WAYS[0], False), (WAYS[1], True)):
 
-                async def search(at: int, ready: list[Search] = ready, records: bool = records) -> None:
-                    one = ready[at]
-                    await raw.search(Search(one.owner, one.vector, one.terms, one.weights, records))
+                    async def search(at: int, ready: list[Search] = ready, records: bool = records) -> None:
+                        one = ready[at]
+                        await raw.search(Search(one.owner, one.vector, one.terms, one.weights, records))
 
-                await self._measure(kind, way, search)
-        await raw.close()
+                    await self._measure(kind, way, search)
 
-    async def recall(self, round_: int) -> None:
+    async def recall(self, place: Place, round_: int) -> None:
         """Ask memory, each question twice: the second time its vector is known."""
         async with open_memory(
-            self._data, embedder=EMBEDDER, durability="process", token_tables=bundled_token_tables()
+            place.data,
+            embedder=EMBEDDER,
+            durability="process",
+            token_tables=bundled_token_tables(),
+            servers=Servers(qdrant=place.qdrant),
         ) as engine:
             await self._warm(engine)
             for kind, asked in self._asked.items():
@@ -140,11 +143,14 @@ class Bench:
 def run(sizes: Sequence[int], *, rate: float, count: int, rounds: int) -> Mapping[str, list[dict[str, Any]]]:
     """Each population in turn; store and memory alternate, since one process at a time has the collection."""
     importable()
-    benches = [Bench(pages, rate=rate, count=count) for pages in sizes]
-    for bench in benches:
-        for round_ in range(rounds):
-            asyncio.run(bench.store())
-            asyncio.run(bench.recall(round_))
+    benches = []
+    for pages in sizes:
+        bench = Bench(pages, rate=rate, count=count)
+        with in_files(pages) as place:
+            for round_ in range(rounds):
+                asyncio.run(bench.store(place))
+                asyncio.run(bench.recall(place, round_))
+        benches.append(bench)
     return {
         "Recall against the store's own answer": [row for bench in benches for row in bench.rows()],
         "Records in a block": _shown(benches),
