@@ -24,6 +24,7 @@ ROUTES: dict[tuple[str, str], str] = {
     ("GET", ""): "info",
     ("PUT", ""): "create",
     ("PATCH", ""): "update",
+    ("DELETE", ""): "drop",
     ("PUT", "/index"): "index",
     ("PUT", "/points"): "upsert",
     ("POST", "/points/delete"): "delete",
@@ -139,7 +140,7 @@ class QdrantShim:
         if refused:
             raise RefusedError(refused, WORDS.get(refused, "broken"))
         with self._turn:
-            if request.did not in ("create", "list") and not self.client.collection_exists(name):
+            if request.did not in ("create", "drop", "list") and not self.client.collection_exists(name):
                 raise RefusedError(404, f"Not found: Collection `{name}` doesn't exist!")
             made: Callable[[str, Request], Any] = getattr(self, f"_{request.did}")
             return made(name, request)
@@ -166,6 +167,10 @@ class QdrantShim:
     def _update(self, name: str, request: Request) -> bool:
         asked = models.UpdateCollection.model_validate(request.body)
         return self.client.update_collection(name, metadata=asked.metadata)
+
+    def _drop(self, name: str, _: Request) -> bool:
+        self.indexes.pop(name, None)
+        return self.client.delete_collection(name)
 
     def _index(self, name: str, request: Request) -> models.UpdateResult:
         asked = models.CreateFieldIndex.model_validate(request.body)
@@ -266,7 +271,7 @@ class _Handler(BaseHTTPRequestHandler):
         except ValueError as error:
             self._send(400, {"status": {"error": f"Format error in JSON body: {error}"}, "time": 0.0})
 
-    do_GET = do_PUT = do_POST = do_PATCH = _serve  # noqa: N815 (the library's names)
+    do_GET = do_PUT = do_POST = do_PATCH = do_DELETE = _serve  # noqa: N815 (the library's names)
 
     def _send(self, status: int, answer: Any) -> None:
         body = json.dumps(answer).encode()
