@@ -6,6 +6,7 @@ python benchmarks/load.py recall [--pages 10000 100000 1000000]
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,11 @@ def _recall(parts: Any) -> None:
     part.add_argument("--rate", type=float, default=20.0, help="questions a second")
     part.add_argument("--count", type=int, default=200, help="of questions, of each kind, way and round")
     part.add_argument("--rounds", type=int, default=3)
+    part.add_argument(
+        "--qdrant-url",
+        default=os.environ.get("QDRANT_URL", ""),
+        help="of a server in place of Qdrant Edge (QDRANT_URL); its key comes from QDRANT_API_KEY",
+    )
     part.set_defaults(run=load_recall.run)
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,12 +16,14 @@ from arrivals import Times, open_loop
 from population import EMBEDDER, Made, Population, importable
 from raw_asks import Search
 from raw_edge import in_files
+from raw_server import in_server
 from raw_store import Place, RawStore
 
 from hearth.config.environment import bundled_token_tables
 from hearth.memory import open_memory
 from hearth.memory.engine import Engine
 from hearth.memory.opening import Servers
+from hearth.memory.stores.qdrant_server import QdrantServer
 from hearth.memory.types import Scope
 
 MIXED = "as traffic comes"
@@ -140,13 +145,18 @@ class Bench:
         )
 
 
-def run(sizes: Sequence[int], *, rate: float, count: int, rounds: int) -> Mapping[str, list[dict[str, Any]]]:
-    """Each population in turn; store and memory alternate, since one process at a time has the collection."""
+def run(
+    sizes: Sequence[int], *, rate: float, count: int, rounds: int, qdrant_url: str
+) -> Mapping[str, list[dict[str, Any]]]:
+    """Each population in turn, in that server or in files; store and memory alternate, since of files one
+    process at a time has the collection.
+    """
     importable()
+    place_of = _place_of(qdrant_url)
     benches = []
     for pages in sizes:
         bench = Bench(pages, rate=rate, count=count)
-        with in_files(pages) as place:
+        with place_of(pages) as place:
             for round_ in range(rounds):
                 asyncio.run(bench.store(place))
                 asyncio.run(bench.recall(place, round_))
@@ -155,6 +165,13 @@ def run(sizes: Sequence[int], *, rate: float, count: int, rounds: int) -> Mappin
         "Recall against the store's own answer": [row for bench in benches for row in bench.rows()],
         "Records in a block": _shown(benches),
     } | ({"Growth of the median": _growth(benches)} if len(benches) > 1 else {})
+
+
+def _place_of(qdrant_url: str) -> Callable[[int], AbstractContextManager[Place]]:
+    """What holds so many pages for as long as they are asked for."""
+    if not qdrant_url:
+        return in_files
+    return partial(in_server, QdrantServer(url=qdrant_url, api_key=os.environ.get("QDRANT_API_KEY", "")))
 
 
 def _growth(benches: Sequence[Bench]) -> list[dict[str, Any]]:

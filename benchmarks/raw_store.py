@@ -26,10 +26,11 @@ from typing import Any
 import msgspec
 from raw_asks import Ask, RawIndex, Search, Words
 from raw_edge import EdgeFiles
+from raw_server import ServerCollection
 
 from hearth.memory.ports import SearchRequest
 
-Place = EdgeFiles
+Place = EdgeFiles | ServerCollection
 """Where a population is."""
 _LENGTH = struct.Struct(">I")
 
