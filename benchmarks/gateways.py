@@ -125,6 +125,15 @@ def hearth(folder: Path, provider_url: str, **section: Any) -> Served:
     return _await(served, "/memory/v1/health/ready")
 
 
+def worker(folder: Path, **section: Any) -> Served:
+    """`hearth worker` over `section`, which says `worker: external`, at work."""
+    port = free_port()
+    config = _write(folder / "worker.yaml", document("http://127.0.0.1:9", hearth=section))
+    command = ["-m", "hearth.gateway.cli", "worker", "--config", str(config), "--port", str(port)]
+    served = _spawn(command, folder / "worker.log", port)
+    return _await(served, "/health/ready")
+
+
 def lag(served: Served) -> int:
     """Events that Hearth's worker has not handled yet."""
     worker = httpx.get(f"{served.url}/memory/v1/health", timeout=30).json()["parts"]["worker"]

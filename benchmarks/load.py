@@ -66,6 +66,7 @@ def _gateway(parts: Any) -> None:
     part.add_argument("--rate", type=float, default=10.0, help="calls a second")
     part.add_argument("--count", type=int, default=600, help="of calls")
     part.add_argument("--gateways", type=int, default=1, help="more than one over shared servers alone")
+    part.add_argument("--workers", type=int, default=0, help="in processes of their own, in place of theirs")
     part.add_argument("--section", type=yaml.safe_load, default={}, help="more of each hearth: section, YAML")
     part.add_argument("--valkey", action="store_true", help="short-term memory in a server started for it")
     part.set_defaults(run=load_gateway.run)

@@ -22,7 +22,7 @@ import numpy as np
 from arrivals import Times, open_loop
 from clients import PATHS, body
 from filled import filled
-from gateways import Served, drained, hearth, provider
+from gateways import Served, drained, hearth, provider, worker
 from load_trips import redis_bytes, redis_calls, trips_a_call
 from population import EMBEDDER, Population, importable
 from processes import cpu, disk, memory_by_role, processes, spent
@@ -87,6 +87,20 @@ def keys(population: Population) -> list[dict[str, Any]]:
 
 
 @contextmanager
+def working(folder: Path, sections: Sequence[Section]) -> Iterator[list[Served]]:
+    """One worker in a process of its own for each section; all end with the block."""
+    with ExitStack() as stack:
+        served = []
+        for number, section in enumerate(sections):
+            place = folder / f"worker-{number}"
+            place.mkdir()
+            one = worker(place, **{**section, "data_dir": str(place / "data")})
+            stack.callback(one.stop)
+            served.append(one)
+        yield served
+
+
+@contextmanager
 def deployed(folder: Path, sections: Sequence[Section]) -> Iterator[list[Served]]:
     """A provider and one ready gateway for each `hearth:` section; all end with the block."""
     with ExitStack() as stack:
@@ -104,9 +118,12 @@ def deployed(folder: Path, sections: Sequence[Section]) -> Iterator[list[Served]
 class Bench:
     """One population behind gateways."""
 
-    def __init__(self, pages: int, *, rate: float, count: int, gateways: int, section: Section) -> None:
+    def __init__(
+        self, pages: int, *, rate: float, count: int, gateways: int, workers: int, section: Section
+    ) -> None:
         self.population = Population(pages)
-        self._rate, self._count, self._gateways, self._section = rate, count, gateways, section
+        self._rate, self._count, self._section = rate, count, section
+        self._gateways, self._workers = gateways, workers
         self._about = {"pages": pages, "users": self.population.users, "tenants": self.population.tenants}
         self._about["gateways"] = gateways
 
@@ -118,13 +135,18 @@ class Bench:
             shutil.copytree(filled(self.population.pages), data)
             stored = disk(data)
             common = {"embedder": EMBEDDER, "keys": keys(self.population), **self._section}
+            common |= {"worker": "external"} if self._workers else {}
             sections = [{**common, "data_dir": str(folder)} for folder in folders]
-            with deployed(Path(name), sections) as served:
-                found = self._measured(served)
+            apart = [common] * self._workers
+            with working(Path(name), apart) as workers, deployed(Path(name), sections) as served:
+                found = self._measured(served, workers)
                 return {**found, "Disk": self._disk(stored), "Short-term memory": [self._short_term(data)]}
 
-    def _measured(self, served: Sequence[Served]) -> dict[str, list[dict[str, Any]]]:
+    def _measured(
+        self, served: Sequence[Served], workers: Sequence[Served]
+    ) -> dict[str, list[dict[str, Any]]]:
         roots = {f"gateway {number}": one.process.pid for number, one in enumerate(served, 1)}
+        roots |= {f"worker {number}": one.process.pid for number, one in enumerate(workers, 1)}
         found = processes(roots)
         idle = memory_by_role(found)
         times, traffic = Times(), Traffic(self.population, served, self._callers())
@@ -182,7 +204,14 @@ class Bench:
 
 
 def run(
-    sizes: Sequence[int], *, rate: float, count: int, gateways: int, section: Section, valkey: bool
+    sizes: Sequence[int],
+    *,
+    rate: float,
+    count: int,
+    gateways: int,
+    workers: int,
+    section: Section,
+    valkey: bool,
 ) -> Mapping[str, list[dict[str, Any]]]:
     """Each population in turn; with `valkey` short-term memory lies in a server started for it.
 
@@ -194,7 +223,7 @@ def run(
     for pages in sizes:
         with _short_term_server(valkey) as server:
             whole = {**section, **server}
-            bench = Bench(pages, rate=rate, count=count, gateways=gateways, section=whole)
+            bench = Bench(pages, rate=rate, count=count, gateways=gateways, workers=workers, section=whole)
             for title, rows in bench.run().items():
                 tables.setdefault(title, []).extend(rows)
     tables["Calls of the stores' ports"] = [
