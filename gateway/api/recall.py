@@ -70,7 +70,10 @@ async def recall(caller: Reader, engine: TheEngine, body: RecallIn) -> RecallOut
 
 @router.get("/recalls/{id}")
 async def explain_recall(id: str, caller: Reader, engine: TheEngine) -> TraceOut:
-    """Explain an earlier recall: every candidate's scores, and why it was in or out. Kept for 24 hours."""
+    """Explain an earlier recall: every candidate's scores, and why it was in or out.
+
+    Kept for 24 hours at most, the latest 3,000 or more; where gateways share a Redis, for an hour in it.
+    """
     scope = caller.scope()
     trace = await engine.trace(scope.tenant, scope.user, id)
     records = await asyncio.gather(*(_record(engine, scope, item.id) for item in trace.items))

@@ -328,7 +328,7 @@ class RecallOut(BaseModel):
         items=[SCORES],
     )
 
-    id: str = Field(description="For GET /memory/v1/recalls/{id}, for 24 hours.")
+    id: str = Field(description="For GET /memory/v1/recalls/{id}, for 24 hours at most.")
     status: Status
     reasons: list[str] = Field(description="Why the status is not `ok`.")
     milliseconds: float

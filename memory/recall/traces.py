@@ -13,8 +13,10 @@ import numpy as np
 from hearth.memory.types import Recall, Scope, Scored, Status
 
 KEEP = timedelta(hours=24)
-CAPACITY = 10_000
-"""Traces kept at most; packed, one of a hundred candidates takes 8 kB, so the ring stays below 80 MB."""
+CAPACITY = 32 << 20
+"""Bytes of all traces together; one of 150 candidates takes 10 kB, so 3,000 of them and more are kept."""
+FIXED = 600
+"""Bytes of a trace without its candidates: its objects, ids and place in the ring."""
 
 
 class TracedItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +42,11 @@ class Packed(msgspec.Struct, frozen=True, kw_only=True):
     """Of the signals."""
     numbers: bytes = b""
     """A row a candidate, 32-bit: score, relevance, tokens, then its signals."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of memory, nearly."""
+        return len(self.ids) + 8 * len(self.verdicts) + len(self.numbers)
 
     def items(self) -> tuple[TracedItem, ...]:
         """The candidates, numbers with six digits."""
@@ -103,21 +110,24 @@ def _packed(scored: Sequence[Scored]) -> Packed:
 
 
 class TraceRing:
-    """The latest traces by id; the oldest leave first, by count and by age."""
+    """The latest traces by id; the oldest leave first, by bytes and by age."""
 
     def __init__(self, *, capacity: int = CAPACITY, keep: timedelta = KEEP) -> None:
         self._traces: OrderedDict[str, Trace] = OrderedDict()
         self._capacity = capacity
         self._keep = keep
+        self._size = 0
 
     def add(self, trace: Trace) -> None:
         """Keep `trace`; drop what is too old or too many."""
+        self._remove(trace.id)
         self._traces[trace.id] = trace
+        self._size += FIXED + trace.packed.size
         while self._traces:
             oldest = next(iter(self._traces.values()))
-            if len(self._traces) <= self._capacity and trace.at - oldest.at <= self._keep:
+            if self._size <= self._capacity and trace.at - oldest.at <= self._keep:
                 break
-            self._traces.popitem(last=False)
+            self._remove(oldest.id)
 
     def get(self, trace: str) -> Trace | None:
         """The trace of that id, or None."""
@@ -131,4 +141,8 @@ class TraceRing:
         """Remove every trace of the user."""
         gone = [t.id for t in self._traces.values() if (t.scope.tenant, t.scope.user) == (tenant, user)]
         for trace in gone:
-            del self._traces[trace]
+            self._remove(trace)
+
+    def _remove(self, trace: str) -> None:
+        if (found := self._traces.pop(trace, None)) is not None:
+            self._size -= FIXED + found.packed.size

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
+import tracemalloc
 from datetime import UTC, datetime, timedelta
 
-from hearth.memory.recall.traces import TracedItem, TraceRing, trace_of
+import pytest
+
+from hearth.memory.recall.traces import FIXED, TracedItem, TraceRing, trace_of
 from hearth.memory.types import Block, Memory, Query, Recall, Scope, Scored
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
@@ -66,12 +69,29 @@ def test_a_recall_without_candidates_has_an_empty_trace() -> None:
 def test_a_trace_of_a_hundred_candidates_is_a_few_kilobytes() -> None:
     """The ring's size rests on it: ids and numbers, no object for each."""
     packed = trace_of(recall("t", 100)).packed
-    assert sum(map(sys.getsizeof, (packed.ids, packed.verdicts, packed.numbers))) < 10_000
+    taken = sum(map(sys.getsizeof, (packed.ids, packed.verdicts, packed.numbers)))
+    assert taken < 10_000
+    assert packed.size == pytest.approx(taken, rel=0.05)
 
 
-def test_the_oldest_traces_leave_by_count_and_by_age() -> None:
-    """A ring of two holds the latest two, and none that is older than it keeps them."""
-    ring = TraceRing(capacity=2, keep=timedelta(hours=1))
+def test_a_ring_takes_no_more_memory_than_it_may() -> None:
+    """However many candidates there were, what a thousand recalls leave behind stays within its bytes."""
+    capacity = 1_000_000
+    tracemalloc.start()
+    ring = TraceRing(capacity=capacity)
+    before, _ = tracemalloc.get_traced_memory()
+    for number in range(1_000):
+        ring.add(trace_of(recall(f"t{number}", number % 50)))
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert 0.7 * capacity < after - before < 1.1 * capacity
+
+
+def test_the_oldest_traces_leave_by_size_and_by_age() -> None:
+    """A ring for two holds the latest two, and none that is older than it keeps them."""
+    size = FIXED + trace_of(recall("t")).packed.size
+    ring = TraceRing(capacity=2 * size, keep=timedelta(hours=1))
+    ring.add(trace_of(recall("t0")))
     for number in range(3):
         ring.add(trace_of(recall(f"t{number}", at=NOW + timedelta(minutes=number))))
     assert [ring.get(f"t{number}") is not None for number in range(3)] == [False, True, True]
