@@ -108,7 +108,7 @@ def _answer(raw: RawIndex, connection: socket.socket) -> None:
 
 def _weigh(raw: RawIndex, ask: Words) -> tuple[list[int], list[float]]:
     request = SearchRequest(owners=(ask.owner,), text=ask.text)
-    held = raw.index.weigh(request.owners, raw.index.terms_of(request)).held
+    held = raw.index.weigh(request.owners, raw.index.terms_of(request)).telling.held
     return list(held), list(held.values())
 
 

@@ -89,18 +89,18 @@ class Engine(Protocol[K]):
 def search(engine: Engine[K], request: SearchRequest, vector: Vector | None, words: QueryTerms) -> list[Hit]:
     """The best candidates, each with all its scores; dense ones only with a `vector`.
 
-    One batch of three queries finds them, the best by a rough fusion get their missing scores in a second one
-    over those points alone. Raises BadInput without owners.
+    One batch of three queries finds them, by words that tell something; the best by a rough fusion get all
+    their scores in a second one over those points alone. Raises BadInput without owners.
     """
-    queries = _queries(vector, words)
     owners = owned_by(*request.owners)
-    if not queries:
+    telling = _queries(vector, words.telling)
+    if not telling:
         return []
-    found = engine.find(queries, [owners, *_conditions(request.where)], request.limit)
+    found = engine.find(telling, [owners, *_conditions(request.where)], request.limit)
     kept = best(found, limit=request.limit)
     if not kept:
         return []
-    return _hits(kept, *engine.score(queries | _coverage(words), owners, kept))
+    return _hits(kept, *engine.score(_queries(vector, words) | _coverage(words), owners, kept))
 
 
 def owned_by(*owners: str) -> AnyOf:

@@ -24,6 +24,12 @@ _MAX_WEIGHED = 64
 """The rarest of them, which alone are searched for: a pasted page costs no more than a sentence."""
 
 
+TELLING = 0.2
+"""Share of the weightiest term's idf below which a term finds no candidates. Lists of frequent words hold
+everybody's texts, so that they cost most where there are many people, and tell little of any record.
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryTerms:
     """What a query's words are worth to an owner."""
@@ -32,6 +38,13 @@ class QueryTerms:
     """The idf of each term that at least one record holds."""
     mass: float
     """The sum of idf over all terms, those that no record holds included."""
+
+    @property
+    def telling(self) -> QueryTerms:
+        """The terms that candidates are found by; their scores count all."""
+        least = TELLING * max(self.held.values(), default=0.0)
+        held = {term: idf for term, idf in self.held.items() if idf >= least}
+        return QueryTerms(held=held, mass=self.mass)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

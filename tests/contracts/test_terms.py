@@ -110,3 +110,14 @@ def test_without_statistics_every_word_counts_alike():
     """The neutral weights hold every term, each with the same share."""
     assert neutral([3, 5]).held == {3: 1.0, 5: 1.0}
     assert neutral([3, 5]).mass == 2.0
+
+
+def test_words_of_nearly_every_record_find_nothing_beside_rare_ones() -> None:
+    """They are left out of the search for candidates; where there is nothing rarer they are all there is."""
+    words = weighed([1, 2, 3], 1_000, {1: 3, 2: 900, 3: 990})
+    assert set(words.held) == {1, 2, 3}
+    assert (set(words.telling.held), words.telling.mass) == ({1}, words.mass)
+    frequent = weighed([2], 1_000, {2: 900})
+    assert frequent.telling == frequent
+    assert neutral([3, 5]).telling == neutral([3, 5])
+    assert neutral([]).telling == neutral([])
