@@ -22,7 +22,7 @@ import numpy as np
 from arrivals import Times, open_loop
 from clients import PATHS, body
 from filled import filled
-from gateways import Served, drained, hearth, provider, worker
+from gateways import Served, drained, free_port, hearth, provider, worker
 from load_trips import redis_bytes, redis_calls, trips_a_call
 from population import EMBEDDER, Population, importable
 from processes import cpu, disk, memory_by_role, processes, spent
@@ -238,5 +238,5 @@ def _short_term_server(wanted: bool) -> Iterator[Section]:
     if not wanted:
         yield {}
         return
-    with ValkeyServer(save="", appendonly="no") as server:
+    with ValkeyServer(port=free_port(), save="", appendonly="no") as server:
         yield {"redis_url": f"redis://127.0.0.1:{server.port}/0"}

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from pydantic import (
@@ -30,6 +31,7 @@ NAMESPACE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 EMBEDDER = re.compile(r"fast|quality|[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 POSTGRES_URL = re.compile(r"postgres(ql)?://[^/?]*(/|\?|$)")
 REDIS_URL = re.compile(r"(?:rediss?(?:\+(?:cluster|sentinel))?|unix)://.")
+SENTINEL_PATH = re.compile(r"[^/]+(/\d+)?")
 QDRANT_URL = re.compile(r"https?://[^/@?#\s]+(?:/[^@?#\s]*)?")
 QDRANT_PREFIX = re.compile(r"[A-Za-z0-9_.-]*")
 MAX_ID = 128
@@ -79,23 +81,49 @@ def _matching(matches: Callable[[str], object], expected: str) -> AfterValidator
     return AfterValidator(check)
 
 
+def _has_ports(address: str) -> bool:
+    """True unless a host of the address has a port that is none."""
+    hosts = urlsplit(address).netloc.rpartition("@")[2]
+    try:
+        return all((urlsplit(f"//{host}").port or 1) > 0 for host in hosts.split(","))
+    except ValueError:
+        return False
+
+
+def _is_redis(address: str) -> bool:
+    if not (REDIS_URL.match(address) and _has_ports(address)):
+        return False
+    path = urlsplit(address).path.strip("/")
+    if "+sentinel" in address.partition("://")[0]:
+        return bool(SENTINEL_PATH.fullmatch(path))
+    return address.startswith("unix:") or not path or path.isdecimal()
+
+
+def _is_qdrant(address: str) -> bool:
+    return bool(QDRANT_URL.fullmatch(address)) and _has_ports(address)
+
+
+def _is_postgres(address: str) -> bool:
+    return bool(POSTGRES_URL.match(address)) and _has_ports(address)
+
+
 PostgresUrl: TypeAlias = Annotated[
     SecretStr,
     Strict(False),
-    _matching(POSTGRES_URL.match, "postgresql://, then the host and the database's name"),
+    _matching(_is_postgres, "postgresql://, then host, port and the database's name"),
 ]
 RedisUrl: TypeAlias = Annotated[
     SecretStr,
     Strict(False),
     _matching(
-        REDIS_URL.match, "redis://, rediss://, unix://, redis+cluster:// or redis+sentinel://, then the host"
+        _is_redis,
+        "redis://, rediss:// or redis+cluster://, then host, port and /number of the database, "
+        "redis+sentinel://, then hosts and /service, or unix://, then a path",
     ),
 ]
 QdrantUrl: TypeAlias = Annotated[
     str,
-    _matching(
-        QDRANT_URL.fullmatch, "http:// or https://, host, port and perhaps a path; qdrant_api_key has the key"
-    ),
+    _matching(_is_qdrant, "http:// or https://, host, port and perhaps a path; qdrant_api_key has the key"),
 ]
 QdrantPrefix: TypeAlias = Annotated[str, _matching(QDRANT_PREFIX.fullmatch, "letters, digits, _, . and -")]
 MemoryMode: TypeAlias = Annotated[ModeName, BeforeValidator(_yaml_word)]

@@ -46,7 +46,7 @@ def narrow(first: Mode, second: Mode) -> Mode:
     return both if Mode.RECALL in both else both & ~Mode.PLACE
 
 
-class Switches(msgspec.Struct, frozen=True, kw_only=True):
+class Switches(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The runtime state, changed without a restart. A switch only restricts; `on` lifts that switch again."""
 
     everyone: ModeName = "on"
@@ -54,6 +54,12 @@ class Switches(msgspec.Struct, frozen=True, kw_only=True):
     """By tenant."""
     keys: Mapping[str, ModeName] = {}
     """By key name."""
+    unread: bool = False
+    """True where nobody could read them: then everyone's is `off`, since it may be."""
+
+
+NOT_READ = "switches not read"
+"""The reason where `unread`."""
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +95,7 @@ def effective_mode(
     limits = [
         ("limit of key or model", ceiling),
         ("rollout", Mode.ON if in_rollout(f"{tenant}/{key}", rollout) else Mode.OFF),
-        ("switched for everyone", MODES[switches.everyone]),
+        (NOT_READ if switches.unread else "switched for everyone", MODES[switches.everyone]),
         ("switched for tenant", MODES[switches.tenants.get(tenant, "on")]),
         ("switched for key", MODES[switches.keys.get(key, "on")]),
     ]

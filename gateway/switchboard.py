@@ -81,7 +81,7 @@ class FileSwitchboard:
             return msgspec.json.decode(self._path.read_bytes(), type=Switches)
         except (OSError, msgspec.MsgspecError):
             logger.exception("the switches in %s can't be read; memory is off for all", self._path)
-            return Switches(everyone="off")
+            return Switches(everyone="off", unread=True)
 
 
 @runtime_checkable
@@ -105,7 +105,7 @@ class SharedSwitchboard:
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
-        self._switches = Switches(everyone="off")
+        self._switches = Switches(everyone="off", unread=True)
 
     def current(self) -> Switches:
         """See `Switchboard.current`."""
@@ -144,6 +144,7 @@ def _decoded(body: bytes) -> Switches:
 
 
 def _switched(now: Switches, mode: ModeName, tenant: str, key: str) -> Switches:
+    now = msgspec.structs.replace(now, unread=False)
     if tenant:
         return msgspec.structs.replace(now, tenants=_with(now.tenants, tenant, mode))
     if key:

@@ -675,7 +675,7 @@ class Engine:
         try:
             return await self._in_time(part, work, limit)
         except (TimeoutError, OpenedState, HearthError) as error:
-            logger.warning("recall goes on without %s: %s", part, error or type(error).__name__)
+            logger.warning("recall goes on without %s: %s", part, str(error) or type(error).__name__)
         except Exception:
             logger.exception("recall goes on without %s", part)
         metrics.RECALL_MISSING.labels(part).inc()

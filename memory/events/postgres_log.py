@@ -20,7 +20,7 @@ from hearth.memory.events import rows
 from hearth.memory.events.codec import micros
 from hearth.memory.events.kinds import Event
 from hearth.memory.events.postgres import PARTITIONS, SCHEMA, Connection, PostgresDatabase, make_months, tidy
-from hearth.memory.events.postgres_pool import PostgresPool
+from hearth.memory.events.postgres_pool import PostgresPool, check_address
 from hearth.memory.events.postgres_schema import upgrade
 from hearth.memory.events.sql import Database, number_of
 from hearth.memory.events.sql_log import LogHealth, SqlLog, refuse_unfinished
@@ -87,9 +87,11 @@ class PostgresLog(SqlLog):
     ) -> None:
         """`clock` tells what has expired when something is read; what is written goes by the server's clock
         unless `server_clock` stands in for it. At most so many `connections`, two at least. `copying`: for a
-        copy from it or into it, which may be unfinished and is left untidied.
+        copy from it or into it, which may be unfinished and is left untidied. Raises BadInput for a `url`
+        that no server can be asked by.
         """
         super().__init__(clock)
+        check_address(url)
         self._url, self._schema = url, schema
         self._server_clock = server_clock
         self._copying = copying

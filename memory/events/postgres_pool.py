@@ -15,6 +15,7 @@ from typing import TypeVar
 
 import psycopg
 from psycopg import errors
+from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from hearth.memory.errors import BadInput, LogUnavailable
@@ -169,3 +170,12 @@ def translated() -> Iterator[None]:
         ) from error
     except psycopg.Error as error:
         raise LogUnavailable(f"the event log's server: {error}") from error
+
+
+def check_address(url: str) -> None:
+    """Raises BadInput for what PostgreSQL's own library can't read, which no waiting would mend."""
+    try:
+        conninfo_to_dict(url)
+    except psycopg.ProgrammingError as error:
+        said = str(error).strip().replace(url, "it")
+        raise BadInput("postgres_url", "its value", f"an address that PostgreSQL can read ({said})") from None

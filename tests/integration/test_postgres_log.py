@@ -344,13 +344,22 @@ async def test_switches_are_those_of_every_process(postgres_url: str, schema: st
     """What one gateway switches another one sees at its next look; two that switch at once keep both."""
     async with opened(postgres_url, schema) as one, opened(postgres_url, schema) as two:
         here, there = SharedSwitchboard(one), SharedSwitchboard(two)
-        assert here.current().everyone == "off"
+        assert here.current() == Switches(everyone="off", unread=True)
         await asyncio.gather(here.look(), there.look())
         assert here.current() == Switches()
         await asyncio.gather(here.set("off", tenant="acme"), there.set("read", key="alice"))
         await asyncio.gather(here.look(), there.look())
         expected = Switches(tenants={"acme": "off"}, keys={"alice": "read"})
         assert here.current() == there.current() == expected
+
+
+@pytest.mark.parametrize("url", ["postgresql://u:hunter2@h/db?foo=1", "postgresql://u:hunter2@[h/db"])
+def test_an_address_that_no_server_can_be_asked_by_is_refused(url: str) -> None:
+    """Waiting would mend nothing; its password is not shown."""
+    with pytest.raises(BadInput) as refused:
+        PostgresLog(url, clock=SystemClock())
+    assert refused.value.field == "postgres_url"
+    assert "hunter2" not in str(refused.value)
 
 
 async def test_the_last_known_switches_hold_while_the_server_is_away(server: Relay, schema: str) -> None:

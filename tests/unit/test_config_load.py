@@ -142,7 +142,19 @@ def test_settings_that_do_nothing_are_refused(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["http://cache.example", "redis:/x", "redis://", "rediss+clusters://a", "cache:6379"]
+    "url",
+    [
+        "http://cache.example",
+        "redis:/x",
+        "redis://",
+        "rediss+clusters://a",
+        "cache:6379",
+        "redis://h:port/0",
+        "redis://h:70000",
+        "redis://h/first",
+        "redis+sentinel://h:26379",
+        "redis+sentinel://h,other:x/main",
+    ],
 )
 def test_an_address_that_is_no_redis_is_refused(url: str) -> None:
     """What can't be an address of Redis stops the start, and its password is not shown."""
@@ -153,7 +165,8 @@ def test_an_address_that_is_no_redis_is_refused(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["qdrant:6333", "grpc://qdrant", "http://", "http://a:hunter2@qdrant", "http://a?x"]
+    "url",
+    ["qdrant:6333", "grpc://qdrant", "http://", "http://a:hunter2@qdrant", "http://a?x", "http://a:99999"],
 )
 def test_an_address_that_is_no_qdrant_is_refused(url: str) -> None:
     """What can't be an address of Qdrant stops the start, and what may be a password in it is not shown."""
@@ -161,6 +174,29 @@ def test_an_address_that_is_no_qdrant_is_refused(url: str) -> None:
     assert "hearth.qdrant_url (conf.yaml:2)" in problem
     assert "https://" in problem
     assert "hunter2" not in problem
+
+
+@pytest.mark.parametrize("url", ["db:5432/x", "postgres://h:abc/db", "postgresql://u:hunter2@h:99999/db"])
+def test_an_address_that_is_no_postgresql_is_refused(url: str) -> None:
+    """What can't be an address of PostgreSQL stops the start, and its password is not shown."""
+    (problem,) = problems(f"hearth:\n  postgres_url: {url}\n")
+    assert "hearth.postgres_url (conf.yaml:2)" in problem
+    assert "hunter2" not in problem
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://:secret@h:6379/0",
+        "rediss://h?ssl_ca_certs=/ca.pem",
+        "unix:///run/valkey.sock",
+        "redis+cluster://h:7000",
+        "redis+sentinel://u:p@a:26379,b/main/2",
+    ],
+)
+def test_every_form_of_a_redis_address_is_taken(url: str) -> None:
+    """Those that the operating guide lists."""
+    assert isinstance(outcome(f"hearth:\n  redis_url: {url}\n"), Settings)
 
 
 def test_misspelt_section_is_an_error() -> None:

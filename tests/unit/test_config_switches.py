@@ -46,6 +46,7 @@ def test_default_holds_where_nothing_else_is_said() -> None:
     ("switches", "reason"),
     [
         (Switches(everyone="off"), "switched for everyone"),
+        (Switches(everyone="off", unread=True), "switches not read"),
         (Switches(tenants={"acme": "off"}), "switched for tenant"),
         (Switches(keys={"app": "off"}), "switched for key"),
     ],
