@@ -274,6 +274,8 @@ class Trial:
     def run(self, *, calls: int, at_once: int) -> Outcome:
         """So many calls while it lasts, several at once, then wait until all is well."""
         remember(self._world.gateway, self._user, SAID)
+        ask(self._world.gateway, self._user, QUESTION)  # a page, which short-term memory can lose
+        self._world.gateway.drain()
         before = _failures(self._world.gateway)
         self._fault.begin(self._world)
         try:
