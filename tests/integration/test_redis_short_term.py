@@ -19,7 +19,7 @@ from hearth.memory.errors import StoreUnavailable
 from hearth.memory.stores.redis_client import redis_client
 from hearth.memory.stores.redis_short_term import RedisShortTerm
 from hearth.memory.types import Scope
-from tests.servers import valkey
+from tests.servers import free_port, valkey
 from tests.short_term import ALICE, block, page
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +34,9 @@ async def _client(redis_url: str) -> AsyncIterator[Redis]:
 @pytest.fixture(scope="module", name="cluster_port")
 def _cluster_port() -> Iterator[int]:
     """A cluster of one node that has every slot: commands across slots are refused there all the same."""
-    with valkey(**{"cluster-enabled": "yes"}) as server:
+    # Its nodes' port would be 10,000 above its own, which may be no port.
+    options = {"cluster-enabled": "yes", "cluster-port": str(free_port())}
+    with valkey(**options) as server:
         with BlockingRedis(port=server.port) as node:
             node.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
             while node.cluster("INFO")["cluster_state"] != "ok":
