@@ -118,20 +118,19 @@ def bare(folder: Path, provider_url: str) -> Served:
 
 def hearth(folder: Path, provider_url: str, **section: Any) -> Served:
     """`hearth serve` over `section` (data_dir at least), ready."""
+    return _await(_command("serve", folder, provider_url, section), "/memory/v1/health/ready")
+
+
+def worker(folder: Path, provider_url: str, **section: Any) -> Served:
+    """`hearth worker` over `section`, which says `worker: external`, at work."""
+    return _await(_command("worker", folder, provider_url, section), "/health/ready")
+
+
+def _command(name: str, folder: Path, provider_url: str, section: Mapping[str, Any]) -> Served:
     port = free_port()
     config = _write(folder / "hearth.yaml", document(provider_url, hearth=section))
-    command = ["-m", "hearth.gateway.cli", "serve", "--config", str(config), "--port", str(port)]
-    served = _spawn(command, folder / "hearth.log", port)
-    return _await(served, "/memory/v1/health/ready")
-
-
-def worker(folder: Path, **section: Any) -> Served:
-    """`hearth worker` over `section`, which says `worker: external`, at work."""
-    port = free_port()
-    config = _write(folder / "worker.yaml", document("http://127.0.0.1:9", hearth=section))
-    command = ["-m", "hearth.gateway.cli", "worker", "--config", str(config), "--port", str(port)]
-    served = _spawn(command, folder / "worker.log", port)
-    return _await(served, "/health/ready")
+    command = ["-m", "hearth.gateway.cli", name, "--config", str(config), "--port", str(port)]
+    return _spawn(command, folder / "hearth.log", port)
 
 
 def lag(served: Served) -> int:

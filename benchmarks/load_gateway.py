@@ -87,32 +87,28 @@ def keys(population: Population) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def working(folder: Path, sections: Sequence[Section]) -> Iterator[list[Served]]:
-    """One worker in a process of its own for each section; all end with the block."""
-    with ExitStack() as stack:
-        served = []
-        for number, section in enumerate(sections):
-            place = folder / f"worker-{number}"
-            place.mkdir()
-            one = worker(place, **{**section, "data_dir": str(place / "data")})
-            stack.callback(one.stop)
-            served.append(one)
-        yield served
-
-
-@contextmanager
-def deployed(folder: Path, sections: Sequence[Section]) -> Iterator[list[Served]]:
-    """A provider and one ready gateway for each `hearth:` section; all end with the block."""
+def deployed(folder: Path, sections: Sequence[Section], *, workers: int = 0) -> Iterator[list[Served]]:
+    """A provider and one ready gateway for each `hearth:` section, then workers over the first one's servers
+    in processes of their own; all end with the block.
+    """
     with ExitStack() as stack:
         url = stack.enter_context(provider(folder, words=16))
         served = []
         for number, section in enumerate(sections):
-            place = folder / f"gateway-{number}"
-            place.mkdir()
-            one = hearth(place, url, **section)
+            one = hearth(_made(folder / f"gateway-{number}"), url, **section)
+            stack.callback(one.stop)
+            served.append(one)
+        for number in range(workers):
+            place = _made(folder / f"worker-{number}")
+            one = worker(place, url, **{**sections[0], "data_dir": str(place / "data")})
             stack.callback(one.stop)
             served.append(one)
         yield served
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
 
 
 class Bench:
@@ -137,9 +133,8 @@ class Bench:
             common = {"embedder": EMBEDDER, "keys": keys(self.population), **self._section}
             common |= {"worker": "external"} if self._workers else {}
             sections = [{**common, "data_dir": str(folder)} for folder in folders]
-            apart = [common] * self._workers
-            with working(Path(name), apart) as workers, deployed(Path(name), sections) as served:
-                found = self._measured(served, workers)
+            with deployed(Path(name), sections, workers=self._workers) as served:
+                found = self._measured(served[: self._gateways], served[self._gateways :])
                 return {**found, "Disk": self._disk(stored), "Short-term memory": [self._short_term(data)]}
 
     def _measured(

@@ -13,8 +13,7 @@ from filled import DIMENSION, NAME, filled
 from raw_asks import LIMIT, Result, Search
 
 from hearth.memory.opening import LONG_TERM
-from hearth.memory.stores.edge_index import EdgeIndex
-from hearth.memory.stores.hybrid import Near, Sparse
+from hearth.memory.stores.edge_index import EdgeIndex, _query
 from hearth.memory.stores.points import RECORD
 
 
@@ -59,9 +58,3 @@ class RawEdge:
 def in_files(pages: int) -> Iterator[EdgeFiles]:
     """The kept folder of so many pages, made if it is not there."""
     yield EdgeFiles(str(filled(pages)))
-
-
-def _query(near: Near) -> qdrant.Query:
-    to = near.to
-    nearest = qdrant.SparseVector(to.indices, to.values) if isinstance(to, Sparse) else to
-    return qdrant.Query.Nearest(nearest, using=near.using)

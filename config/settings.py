@@ -81,8 +81,12 @@ def _matching(matches: Callable[[str], object], expected: str) -> AfterValidator
     return AfterValidator(check)
 
 
+def _with_ports(matches: Callable[[str], object]) -> Callable[[str], bool]:
+    """What `matches` finds something in, unless a host of the address has a port that is none."""
+    return lambda address: bool(matches(address)) and _has_ports(address)
+
+
 def _has_ports(address: str) -> bool:
-    """True unless a host of the address has a port that is none."""
     hosts = urlsplit(address).netloc.rpartition("@")[2]
     try:
         return all((urlsplit(f"//{host}").port or 1) > 0 for host in hosts.split(","))
@@ -91,7 +95,7 @@ def _has_ports(address: str) -> bool:
 
 
 def _is_redis(address: str) -> bool:
-    if not (REDIS_URL.match(address) and _has_ports(address)):
+    if not REDIS_URL.match(address):
         return False
     path = urlsplit(address).path.strip("/")
     if "+sentinel" in address.partition("://")[0]:
@@ -99,31 +103,26 @@ def _is_redis(address: str) -> bool:
     return address.startswith("unix:") or not path or path.isdecimal()
 
 
-def _is_qdrant(address: str) -> bool:
-    return bool(QDRANT_URL.fullmatch(address)) and _has_ports(address)
-
-
-def _is_postgres(address: str) -> bool:
-    return bool(POSTGRES_URL.match(address)) and _has_ports(address)
-
-
 PostgresUrl: TypeAlias = Annotated[
     SecretStr,
     Strict(False),
-    _matching(_is_postgres, "postgresql://, then host, port and the database's name"),
+    _matching(_with_ports(POSTGRES_URL.match), "postgresql://, then host, port and the database's name"),
 ]
 RedisUrl: TypeAlias = Annotated[
     SecretStr,
     Strict(False),
     _matching(
-        _is_redis,
+        _with_ports(_is_redis),
         "redis://, rediss:// or redis+cluster://, then host, port and /number of the database, "
         "redis+sentinel://, then hosts and /service, or unix://, then a path",
     ),
 ]
 QdrantUrl: TypeAlias = Annotated[
     str,
-    _matching(_is_qdrant, "http:// or https://, host, port and perhaps a path; qdrant_api_key has the key"),
+    _matching(
+        _with_ports(QDRANT_URL.fullmatch),
+        "http:// or https://, host, port and perhaps a path; qdrant_api_key has the key",
+    ),
 ]
 QdrantPrefix: TypeAlias = Annotated[str, _matching(QDRANT_PREFIX.fullmatch, "letters, digits, _, . and -")]
 MemoryMode: TypeAlias = Annotated[ModeName, BeforeValidator(_yaml_word)]

@@ -58,8 +58,7 @@ class Switches(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """True where nobody could read them: then everyone's is `off`, since it may be."""
 
 
-NOT_READ = "switches not read"
-"""The reason where `unread`."""
+UNREAD = Switches(everyone="off", unread=True)
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +94,7 @@ def effective_mode(
     limits = [
         ("limit of key or model", ceiling),
         ("rollout", Mode.ON if in_rollout(f"{tenant}/{key}", rollout) else Mode.OFF),
-        (NOT_READ if switches.unread else "switched for everyone", MODES[switches.everyone]),
+        ("switches not read" if switches.unread else "switched for everyone", MODES[switches.everyone]),
         ("switched for tenant", MODES[switches.tenants.get(tenant, "on")]),
         ("switched for key", MODES[switches.keys.get(key, "on")]),
     ]

@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from hearth.config.switches import ModeName, Switches
+from hearth.config.switches import UNREAD, ModeName, Switches
 from hearth.memory.errors import LogUnavailable
 
 logger = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ class FileSwitchboard:
             return msgspec.json.decode(self._path.read_bytes(), type=Switches)
         except (OSError, msgspec.MsgspecError):
             logger.exception("the switches in %s can't be read; memory is off for all", self._path)
-            return Switches(everyone="off", unread=True)
+            return UNREAD
 
 
 @runtime_checkable
@@ -105,7 +105,7 @@ class SharedSwitchboard:
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
-        self._switches = Switches(everyone="off", unread=True)
+        self._switches = UNREAD
 
     def current(self) -> Switches:
         """See `Switchboard.current`."""

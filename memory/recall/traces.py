@@ -78,6 +78,11 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     packed: Packed
 
     @property
+    def size(self) -> int:
+        """Bytes of memory, nearly."""
+        return FIXED + self.packed.size
+
+    @property
     def items(self) -> tuple[TracedItem, ...]:
         """Every candidate, best first; made anew at each reading."""
         return self.packed.items()
@@ -122,7 +127,7 @@ class TraceRing:
         """Keep `trace`; drop what is too old or too many."""
         self._remove(trace.id)
         self._traces[trace.id] = trace
-        self._size += FIXED + trace.packed.size
+        self._size += trace.size
         while self._traces:
             oldest = next(iter(self._traces.values()))
             if self._size <= self._capacity and trace.at - oldest.at <= self._keep:
@@ -145,4 +150,4 @@ class TraceRing:
 
     def _remove(self, trace: str) -> None:
         if (found := self._traces.pop(trace, None)) is not None:
-            self._size -= FIXED + found.packed.size
+            self._size -= found.size

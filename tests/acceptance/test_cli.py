@@ -15,8 +15,9 @@ import pytest
 
 from hearth.gateway.commands.script import LINES
 from hearth.testing.provider import ScriptedProvider
-from tests.acceptance.conftest import APP, GatewayProcess, free_port
+from tests.acceptance.conftest import APP, GatewayProcess
 from tests.acceptance.talk import sent_text
+from tests.servers import free_port
 
 HEARTH = [sys.executable, "-m", "hearth.gateway.cli"]
 DEMO_SECONDS = 300

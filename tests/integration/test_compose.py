@@ -22,8 +22,8 @@ from hearth.config.load import load_settings
 from hearth.gateway.api.health import router
 from hearth.gateway.server import DRAIN_SECONDS
 from hearth.gateway.worker_service import WorkerService
-from tests.acceptance.conftest import free_port, wait_until
-from tests.servers import postgres_program
+from tests.acceptance.conftest import wait_until
+from tests.servers import free_port, postgres_program
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

@@ -27,6 +27,7 @@ from hearth.gateway.starting import SCHEDULER, StartError, late_jobs_allowed
 from hearth.memory.errors import LogUnavailable
 from hearth.memory.events.spool import Spool
 from tests.events import step
+from tests.servers import free_port
 
 HEARTH = [sys.executable, "-m", "hearth.gateway.cli"]
 START_SECONDS = 240
@@ -180,10 +181,3 @@ def test_a_data_folder_that_can_not_be_used_is_one_line(tmp_path: Path, wrong: s
     assert last.startswith(f"error: {said}")
     assert wrong in last
     assert "Traceback" not in done.stderr
-
-
-def free_port() -> int:
-    """A port nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
