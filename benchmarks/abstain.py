@@ -13,8 +13,8 @@ memory, and `everyone's` is all of them as one person's. Asked are, by kind:
     everyday     requests that no memory helps with (everyday.py), and the half of them that is held out
 
 The best relevance of a recall is what the floor decides by. `AUC` is how often it is higher for a true
-question than for one of that kind, and `lost at 1 %` the share of true questions that a floor would cost which
-one in a hundred of that kind passes. The other columns are those of the default floor.
+question than for one of that kind, and `lost at 1 %` the share of true questions that don't reach a floor
+which one in a hundred of that kind passes. The other columns are those of the default floor.
 """
 
 from __future__ import annotations
