@@ -70,7 +70,7 @@ class Told:
 
 
 def questions(dialogue: Dialogue, others: Sequence[Dialogue]) -> Iterator[Asked]:
-    """All that is asked of the dialogue's own memory."""
+    """What is asked of the dialogue's own memory alone."""
     yield from own(dialogue)
     yield from (Asked(kind="adversarial", text=text) for text in dialogue.adversarial)
     for other in others:
@@ -79,7 +79,6 @@ def questions(dialogue: Dialogue, others: Sequence[Dialogue]) -> Iterator[Asked]
                 yield Asked(kind="hard", text=text)
             if not names(question.text, dialogue.names):
                 yield Asked(kind="foreign", text=question.text)
-    yield from everyday()
 
 
 def own(dialogue: Dialogue) -> Iterator[Asked]:
@@ -88,10 +87,9 @@ def own(dialogue: Dialogue) -> Iterator[Asked]:
         yield Asked(kind="true", text=question.text, evidence=question.evidence)
 
 
-def everyday() -> Iterator[Asked]:
-    """What no memory helps with."""
-    for kind, requests in EVERYDAY.items():
-        yield from (Asked(kind=kind, text=text) for text in requests)
+def everyday(most: int | None) -> list[Asked]:
+    """What no memory helps with: `most` of each half at most."""
+    return [Asked(kind=kind, text=text) for kind, texts in EVERYDAY.items() for text in texts[:most]]
 
 
 def renamed(text: str, old: Sequence[str], new: Sequence[str]) -> str:
@@ -130,19 +128,22 @@ async def put(asking: Asking, memory: str, at: datetime, asked: Iterable[Asked])
     return told
 
 
-async def ask_all(dialogues: Sequence[Dialogue], embedder: KeptEmbedder) -> list[Told]:
-    """Ask every memory everything."""
+async def ask_all(
+    dialogues: Sequence[Dialogue], requests: Sequence[Asked], embedder: KeptEmbedder
+) -> list[Told]:
+    """Ask every memory its questions and the requests."""
     told = []
     store = MemoryLongTerm(embedder)
     for asking, dialogue in zip(await index(store, dialogues, embedder.name), dialogues, strict=True):
         others = [other for other in dialogues if other is not dialogue]
-        told += await put(asking, dialogue.name, dialogue.end, questions(dialogue, others))
+        asked = (*questions(dialogue, others), *requests)
+        told += await put(asking, dialogue.name, dialogue.end, asked)
     together = one_users(dialogues)
     asking = (await index(store, together, embedder.name))[0]
     end = max(dialogue.end for dialogue in dialogues)
     for dialogue in together:
         told += await put(asking, EVERYONES, end, own(dialogue))
-    return told + await put(asking, EVERYONES, end, everyday())
+    return told + await put(asking, EVERYONES, end, requests)
 
 
 def area(true: Sequence[Told], others: Sequence[Told]) -> float:
@@ -204,9 +205,11 @@ def main() -> None:
     arguments.add_argument("data", type=Path)
     arguments.add_argument("--embedder", default="fast", choices=["fast", "quality"])
     arguments.add_argument("--vectors", type=Path, help="keep what was embedded in this file")
+    arguments.add_argument("--requests", type=int, help="everyday requests of each half, in place of all")
     given = arguments.parse_args()
+    requests = everyday(given.requests)
     with KeptEmbedder(given.embedder, given.vectors) as embedder:
-        told = asyncio.run(ask_all(read_dialogues(given.data), embedder))
+        told = asyncio.run(ask_all(read_dialogues(given.data), requests, embedder))
     report(told, embedder.name)
 
 

@@ -1,6 +1,6 @@
 """How much of what a question needs stands in the recalled block, and what recall costs.
 
-    python benchmarks/recall.py PATH/locomo-dev.json [--embedder fast|quality] [--blocks OUT.jsonl]
+    python benchmarks/recall.py PATH/locomo-dev.json [--embedder fast|quality] [--vectors FILE]
 
 The first argument is a file of LoCoMo's form (not part of this repository). No model and no judge: a turn
 counts as recalled if 60 % of its word trigrams stand in the block, a question if all its evidence turns do.
@@ -33,10 +33,10 @@ import msgspec
 from asking import Asking
 from locomo import Dialogue, read_dialogues, recalled
 from quantized import QuantizedEdge
+from vectors import KeptEmbedder
 
 from hearth.config.environment import bundled_token_tables
-from hearth.memory.embed.load import load_embedder
-from hearth.memory.ports import LongTerm
+from hearth.memory.ports import Embedder, LongTerm
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.tokens import LocalTokenCounter
 from hearth.memory.stores.memory_long_term import MemoryLongTerm
@@ -48,17 +48,16 @@ BUDGETS = (512, 1024, 2048)
 
 
 @asynccontextmanager
-async def opened(given: argparse.Namespace) -> AsyncIterator[LongTerm]:
+async def opened(given: argparse.Namespace, embedder: Embedder) -> AsyncIterator[LongTerm]:
     """An empty store: exact in this process, of Qdrant Edge with that quantization, or in the server."""
     with TemporaryDirectory() as folder:
         if given.qdrant_url:
             store = VectorChild(Path(folder), given.embedder, qdrant=_server(given))
             await store.start()
         elif given.quantization:
-            embedder = load_embedder(given.embedder)
             store = QuantizedEdge(Path(folder), embedder, given.quantization, given.oversampling)
         else:
-            yield MemoryLongTerm(load_embedder(given.embedder))
+            yield MemoryLongTerm(embedder)
             return
         try:
             yield store
@@ -149,8 +148,9 @@ async def measure(given: argparse.Namespace) -> list[dict[str, Any]]:
     dialogues = read_dialogues(given.data)
     if given.one_user:
         dialogues = one_users(dialogues)
-    async with opened(given) as store:
-        return await run(store, dialogues, load_embedder(given.embedder).name, policy)
+    with KeptEmbedder(given.embedder, given.vectors) as embedder:
+        async with opened(given, embedder) as store:
+            return await run(store, dialogues, embedder.name, policy)
 
 
 def main() -> None:
@@ -160,6 +160,7 @@ def main() -> None:
     )
     arguments.add_argument("data", type=Path)
     arguments.add_argument("--embedder", default="fast", choices=["fast", "quality"])
+    arguments.add_argument("--vectors", type=Path, help="keep what was embedded in this file")
     arguments.add_argument("--blocks", type=Path, help="write every block here, for another scorer")
     arguments.add_argument("--no-floor", action="store_true", help="recall whatever ranks best")
     arguments.add_argument("--qdrant-url", default="", help="search in this server")
