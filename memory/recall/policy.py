@@ -23,8 +23,10 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     """Of the mean of the session's best three own scores."""
     speaker: float = 0.1
     """The question names one side of the dialogue and the candidate is that side's alone."""
-    date: float = 0.3
-    """Share of the date parts named in the question that the candidate's day has."""
+    date: float = 0.5
+    """Nearness of the candidate's moment to the time that the question asks about."""
+    order: float = 0.3
+    """The candidate is the first, or the latest, that speaks of what is asked, where that is wanted."""
     recency: float = 0.03
     """Halves every `recency_days`."""
     importance: float = 0.05

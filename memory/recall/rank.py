@@ -8,9 +8,9 @@ from datetime import datetime
 
 import numpy as np
 
-from hearth.memory.recall.dates import date_parts, day_parts
 from hearth.memory.recall.policy import Weights
 from hearth.memory.recall.pool import Numbers, Pool
+from hearth.memory.recall.time_signals import time_signals
 from hearth.memory.types import Page, Query, Record
 
 BEST_OF_SESSION = 3
@@ -29,7 +29,7 @@ def signals(pool: Pool, query: Query, weights: Weights) -> Mapping[str, Numbers]
         "next": following,
         "session": _sessions(pool.records, own),
         "speaker": _speaker(pool.records, query.text),
-        "date": _dates(pool.records, query),
+        **time_signals(pool.records, own, query),
         "recency": _recency(pool.records, query.at, weights.recency_days),
         "importance": np.array([0.5 if isinstance(r, Page) else r.importance for r in pool.records]),
     }
@@ -97,13 +97,6 @@ def _speaker(records: Sequence[Record], question: str) -> Numbers:
 def _speakers(page: Page) -> set[str]:
     sides = ((page.user_name, page.user_text), (page.reply_name, page.reply_text))
     return {name for name, text in sides if name and text}
-
-
-def _dates(records: Sequence[Record], query: Query) -> Numbers:
-    asked = date_parts(query.text, query.at, query.timezone)
-    if not asked:
-        return np.zeros(len(records))
-    return np.array([len(asked & day_parts(r.occurred_at, query.timezone)) / len(asked) for r in records])
 
 
 def _recency(records: Sequence[Record], now: datetime, half_life: float) -> Numbers:
