@@ -23,6 +23,11 @@ SCOPE = Scope(tenant="t", user="u")
 BEGUN = date(2022, 12, 20)
 DAYS = 540
 TIMES = 50
+TAILS = (
+    *("with my sister", "in the rain", "before noon", "after work", "in a hurry"),
+    *("half asleep", "on a bet", "without gloves", "for a neighbour", "to loud music"),
+)
+"""What makes ten pages of one in a diary of somebody who does everything every day."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -365,25 +370,26 @@ class _Entry:
     page: Page
 
 
-def diary() -> list[_Entry]:
-    """All entries, earliest first; the same each time."""
+def diary(daily: bool = False) -> list[_Entry]:
+    """All entries, earliest first; the same each time. `daily` has ten times as many in the same months."""
     chance = random.Random(7)
-    order = [name for name in TOPICS for _ in range(TIMES)]
+    tails = TAILS if daily else ("",)
+    order = [name for name in TOPICS for _ in range(TIMES * len(tails))]
     chance.shuffle(order)
     details = {}
     for name, topic in TOPICS.items():
-        details[name] = list(product(topic.first, topic.second))
+        details[name] = list(product(topic.first, topic.second, tails))
         chance.shuffle(details[name])
     return [_entry(i, name, details[name].pop(), len(order), chance) for i, name in enumerate(order)]
 
 
-def _entry(i: int, name: str, detail: tuple[str, str], count: int, chance: random.Random) -> _Entry:
+def _entry(i: int, name: str, detail: tuple[str, str, str], count: int, chance: random.Random) -> _Entry:
     told = BEGUN + timedelta(days=i * DAYS // count)
     late = chance.random() < 0.2
-    said = TOPICS[name].said.format(*detail)
+    said = " ".join((TOPICS[name].said.format(*detail), detail[2])).strip()
     at = datetime.combine(told, time(chance.choice((8, 13, 20, 22)), chance.randrange(60)), tzinfo=ZONE)
     page = Page(
-        id=f"{name}-{i:03}",
+        id=f"{name}-{i:04}",
         scope=SCOPE,
         generation=1,
         user_text=f"Yesterday {said}" if late else f"Today {said}",
@@ -415,7 +421,7 @@ def _within(entries: list[_Entry], name: str, first: date, end: date) -> frozens
 
 def _of_days(entries: list[_Entry]) -> Iterator[Question]:
     """Every tenth entry's own day, by its date, in each language in turn."""
-    for place, entry in enumerate(entries[5::10]):
+    for place, entry in enumerate(entries[5 :: len(entries) // 40]):
         language = list(_ON)[place % len(_ON)]
         names = _MONTHS.get(language, "").split()
         words = _ON[language].format(

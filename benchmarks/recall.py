@@ -39,6 +39,7 @@ from hearth.memory.ports import LongTerm
 from hearth.memory.recall.pipeline import recall_block
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.query import search_request
+from hearth.memory.recall.time_search import merged, search_in_time
 from hearth.memory.recall.tokens import LocalTokenCounter
 from hearth.memory.stores.memory_long_term import MemoryLongTerm
 from hearth.memory.stores.qdrant_server import QdrantServer
@@ -107,7 +108,10 @@ async def ask(
     """The block at each budget, and the milliseconds that one took after the store had answered."""
     scope = Scope(tenant="locomo", user=dialogue.user)
     query = Query(text=question.text, at=dialogue.end)
-    found = await store.search(search_request(query, owners=(scope.owner,), deadline=5.0, policy=policy))
+    request = search_request(query, owners=(scope.owner,), deadline=5.0, policy=policy)
+    found = await store.search(request)
+    if (within := search_in_time(request, query, found)) is not None:
+        found = merged(found, await store.search(within))
     blocks, milliseconds = {}, 0.0
     for budget in BUDGETS:
         started = time.thread_time()

@@ -17,6 +17,7 @@ from hearth.memory.recall.pool import Analyze, Numbers, Pool, gather
 from hearth.memory.recall.query import lexical_text, shorten
 from hearth.memory.recall.rank import combine, signals
 from hearth.memory.recall.relevance import FITTED_FLOOR, SMALL, relevance
+from hearth.memory.recall.time_signals import timely
 from hearth.memory.types import Block, Query, Scope, Scored, SearchResult, ShortTermView
 
 Verdict = Literal["in", "below floor", "already present", "duplicate", "over budget", "stale", "filtered"]
@@ -45,7 +46,7 @@ def recall_block(
     query = structs.replace(query, text=shorten(query.text, policy.lexical_characters))
     values = signals(pool, query, policy.weights)
     scores = combine(values, policy.weights)
-    chances = relevance(pool, query.text, embedder)
+    chances = timely(relevance(pool, query.text, embedder), values["date"])
     order = _order(pool, scores)
     verdicts = _verdicts(pool, order, chances, Gate(query, scope, generation), policy)
     made = assemble(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import numpy as np
@@ -27,6 +27,12 @@ _RELEVANT: Final = 0.5
 """Share of the best own score from which a candidate speaks of what is asked."""
 _PLACES: Final = 2.0
 """Places from the first, or the latest, in which the preference for it halves."""
+_INSIDE: Final = 0.5
+"""Nearness from which a record counts as said in the asked time."""
+_SURELY: Final = 0.8
+"""How often what is meant was said in the time that is asked."""
+_TIMES: Final = 10.0
+"""How many times likelier than by its text alone a record becomes at most."""
 _DAY: Final = 86_400.0
 
 
@@ -39,6 +45,22 @@ def time_signals(records: Sequence[Record], own: Numbers, query: Query) -> dict[
         return {"date": np.zeros(len(records)), "order": np.zeros(len(records))}
     moments = np.array([record.occurred_at.timestamp() for record in records])
     return {"date": shares(asked, moments), "order": _order(asked, own, moments)}
+
+
+def timely(chances: Numbers, dates: Numbers) -> Numbers:
+    """The chance of each record to help, given `date` of `time_signals`: what was said in the asked time is
+    likelier to be meant, the more so the less was said in it. As they are where no time is asked.
+    """
+    inside = dates > _INSIDE
+    if not inside.any():
+        return chances
+    odds = np.where(inside, min(_SURELY / float(inside.mean()), _TIMES), 1.0)
+    return np.minimum(chances * odds / (chances * odds + 1.0 - chances), 1.0)
+
+
+def told_until(interval: Interval) -> datetime:
+    """Until when what happened in the interval is mostly told."""
+    return interval.until + timedelta(days=_HALVES[interval.precision])
 
 
 def shares(asked: AskedTime, moments: Numbers) -> Numbers:
