@@ -14,6 +14,7 @@ import asyncio
 import statistics
 import time
 from collections import defaultdict
+from datetime import timedelta
 from unittest.mock import patch
 
 from diary import NOW, SCOPE, TIMEZONE, Question, diary, questions
@@ -59,7 +60,7 @@ def reading(asked: list[str]) -> None:
     took = []
     for text in asked:
         started = time.thread_time()
-        asked_time.__wrapped__(text, NOW, TIMEZONE)
+        asked_time(text, NOW + timedelta(seconds=1), TIMEZONE)
         took.append((time.thread_time() - started) * 1e6)
     p50, p99 = statistics.median(took), statistics.quantiles(took, n=100)[98]
     print(f"  {len(asked)} texts read: p50 {p50:.0f} µs, p99 {p99:.0f} µs")

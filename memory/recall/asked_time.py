@@ -81,15 +81,19 @@ class _Token(NamedTuple):
     words: int = 1
 
 
-@lru_cache(maxsize=512)
 def asked_time(text: str, at: datetime, timezone: str) -> AskedTime | None:
     """What `text`, said at `at` by a user in `timezone`, asks about; None where it says nothing of time.
 
     Days, weeks and months are the user's own. A date without a year is the most recent one that has begun.
     What lies wholly after `at` is left out: nothing was said then.
     """
-    folded = fold(text[:_CHARACTERS])
-    intervals = _intervals(_spans(text[:_CHARACTERS], folded, local_day(at, timezone)), at, timezone)
+    return _asked_time(text[:_CHARACTERS], at, timezone)
+
+
+@lru_cache(maxsize=64)  # one recall asks several times
+def _asked_time(text: str, at: datetime, timezone: str) -> AskedTime | None:
+    folded = fold(text)
+    intervals = _intervals(_spans(text, folded, local_day(at, timezone)), at, timezone)
     order = next((name for name, asks in time_words().orders.items() if asks.search(folded)), None)
     return AskedTime(intervals=intervals, order=order) if intervals or order else None
 
@@ -257,21 +261,29 @@ _Rule = tuple[re.Pattern[str], _Read]
 
 def _read(tokens: list[_Token], today: date, unspaced: bool) -> tuple[int, list[_Span]]:
     """How many words are part of a span, and the spans."""
+    roles = "".join([token.role for token in tokens])
     for pattern, read in _RULES[unspaced]:
-        roles = "".join(token.role for token in tokens)
-        made: list[_Token] = []
-        done = 0
-        for match in pattern.finditer(roles):
-            found = tokens[match.start() : match.end()]
-            span = read(_Found(found), today)
-            if span is not None:
-                words = sum(token.words for token in found)
-                token = span if isinstance(span, _Token) else _Token("@", span)
-                made += [*tokens[done : match.start()], token._replace(words=words)]
-                done = match.end()
-        tokens = [*made, *tokens[done:]]
+        if pattern.search(roles):
+            tokens = _applied(pattern, read, tokens, roles, today)
+            roles = "".join([token.role for token in tokens])
     spans = [token for token in tokens if token.role == "@" and token.value is not None]
     return sum(token.words for token in spans), [token.value for token in spans[:_SPANS]]
+
+
+def _applied(
+    pattern: re.Pattern[str], read: _Read, tokens: list[_Token], roles: str, today: date
+) -> list[_Token]:
+    """The tokens with each match that has a meaning become one."""
+    made: list[_Token] = []
+    done = 0
+    for match in pattern.finditer(roles):
+        found = tokens[match.start() : match.end()]
+        span = read(_Found(found), today)
+        if span is not None:
+            token = span if isinstance(span, _Token) else _Token("@", span)
+            made += [*tokens[done : match.start()], token._replace(words=sum(one.words for one in found))]
+            done = match.end()
+    return [*made, *tokens[done:]]
 
 
 def _day(day: date, *, year: bool = True) -> _Span:
@@ -534,7 +546,7 @@ _DATES: Final = _rules(
     (r"[LX][MC]|ML", _last_month),
     (r"(?<=[isubftToAa])[MC]", _bare_month),
     (r"(?<=@[&u])[MC]|(?<=@i)M", _bare_month),
-    (r"L[S]|SL|T[S]|(?<=[ijsto])S", _bare_season),
+    (r"L[S]|SL|T[S]|(?<=[ijso])S", _bare_season),
     (r"y|(?<=[ijsubftoAa])U?YU?|UY|YU", _whole_year),
     (r"(?<=@[&ui])Y", _whole_year),
     (r"W[oti]?(?:R|[LT]U|UL)|(?:R|[LT]U|UL)W", _weekday_of_week),
