@@ -26,6 +26,8 @@ _CHARACTERS: Final = 400
 """Of a text at most: its head. What is longer is no question about a time."""
 _EARLIEST: Final = timedelta(days=3650)
 """How far back what has an end and no beginning goes."""
+_UNSURE: Final = 0.5
+"""Weight of what may not be meant."""
 _YEARS: Final = range(1950, 2100)
 _MOST: Final = 999
 """Of any unit: more is no time that anybody remembers."""
@@ -55,7 +57,7 @@ class Interval:
     until: datetime
     precision: Precision
     weight: float = 1.0
-    """Less for what may be meant too: an earlier year's May."""
+    """Less for what may not be meant: an earlier year's May, or today, for which one can also plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +75,7 @@ class _Span(NamedTuple):
     precision: Precision
     year: bool = True
     """False where no year was named, so that another year's may be meant."""
+    weight: float = 1.0
 
 
 class _Token(NamedTuple):
@@ -105,7 +108,7 @@ def _intervals(spans: Iterable[_Span], at: datetime, timezone: str) -> tuple[Int
         for years in (0, 1) if not span.year else (0,):
             first, end = _years_back(span.first, years), _years_back(span.end, years)
             if first <= today:
-                weight = 0.5 if years else 1.0
+                weight = _UNSURE if years else span.weight
                 made[_interval(first, end, span.precision, weight, timezone)] = None
     return tuple(made)[: 2 * _SPANS]
 
@@ -402,14 +405,13 @@ def _whole_year(found: _Found, today: date) -> _Span | None:
 def _relative_unit(found: _Found, today: date) -> _Span | None:
     """`last week`, `this month`."""
     unit, offset = _counted_unit(found)
+    weight = 1.0 if offset else _UNSURE
     match unit:
         case "week":
-            return _week_of(today + timedelta(days=7 * offset))
+            return _week_of(today + timedelta(days=7 * offset))._replace(weight=weight)
         case "month":
             months = today.year * 12 + today.month - 1 + offset
-            return _month(months // 12, months % 12 + 1)
-        case "year":
-            return _year(today.year + offset)
+            return _month(months // 12, months % 12 + 1)._replace(weight=weight)
         case "fortnight":
             return _Span(today - timedelta(days=14), today + timedelta(days=1), "week")
         case _:
@@ -476,11 +478,12 @@ def _counted_unit(found: _Found) -> tuple[Unit, int]:
 
 
 def _counted_day(found: _Found, today: date) -> _Span:
-    return _day(today + timedelta(days=found.one("D")))
+    days = found.one("D")
+    return _day(today + timedelta(days=days))._replace(weight=1.0 if days else _UNSURE)
 
 
 def _this_part(found: _Found, today: date) -> _Span:
-    return _day(today)
+    return _day(today)._replace(weight=_UNSURE)
 
 
 def _recently(found: _Found, today: date) -> _Span:

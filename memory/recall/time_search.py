@@ -22,9 +22,9 @@ _LIMIT: Final = 20
 def search_in_time(request: SearchRequest, query: Query, found: SearchResult) -> SearchRequest | None:
     """`request`, answered by `found`, within the asked time; None where none is asked or nothing found."""
     asked = asked_time(query.text, query.at, query.timezone)
-    if asked is None or not asked.intervals or not found.candidates:
+    meant = [interval for interval in asked.intervals if interval.weight == 1] if asked else []
+    if not meant or not found.candidates:
         return None
-    meant = [interval for interval in asked.intervals if interval.weight == 1]
     where = structs.replace(
         request.where,
         since=min(interval.since for interval in meant),

@@ -54,7 +54,7 @@ def timely(chances: Numbers, dates: Numbers) -> Numbers:
     inside = dates > _INSIDE
     if not inside.any():
         return chances
-    odds = np.where(inside, min(_SURELY / float(inside.mean()), _TIMES), 1.0)
+    odds = np.where(inside, max(min(_SURELY / float(inside.mean()), _TIMES), 1.0), 1.0)
     return np.minimum(chances * odds / (chances * odds + 1.0 - chances), 1.0)
 
 

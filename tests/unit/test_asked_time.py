@@ -20,10 +20,11 @@ def days(text, at=NOW, timezone=BERLIN):
     """The surest intervals as local dates, the last day not among them."""
     asked = asked_time(text, at, timezone)
     zone = ZoneInfo(timezone)
+    intervals = asked.intervals if asked else ()
     return [
         (one.since.astimezone(zone).date().isoformat(), one.until.astimezone(zone).date().isoformat())
-        for one in (asked.intervals if asked else ())
-        if one.weight == 1
+        for one in intervals
+        if one.weight == max(other.weight for other in intervals)
     ]
 
 
@@ -489,6 +490,13 @@ def test_a_date_without_a_year_is_the_latest_one_and_may_be_the_one_before():
     asked = asked_time("What did I do in December?", NOW, BERLIN)
     assert asked is not None
     assert [(one.since.year, one.weight) for one in asked.intervals] == [(2023, 1.0), (2022, 0.5)]
+
+
+def test_the_present_counts_half():
+    """`tonight` and `this week` are said of what is to come as well, of which nothing was said then."""
+    asked = asked_time("What should I cook tonight?", NOW, BERLIN)
+    assert asked is not None
+    assert [one.weight for one in asked.intervals] == [0.5]
 
 
 def test_several_times_are_several_intervals():
