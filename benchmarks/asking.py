@@ -8,6 +8,7 @@ from hearth.memory.ports import LongTerm, TokenCounter
 from hearth.memory.recall.pipeline import recall_block
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.query import search_request
+from hearth.memory.recall.time_search import merged, search_in_time
 from hearth.memory.tiers.indexed import index_record
 from hearth.memory.types import Block, Page, Query, Scope, Scored, SearchResult, ShortTermView
 
@@ -31,11 +32,13 @@ class Asking:
         await self._store.upsert([index_record(page, before.get(page.previous or "")) for page in held])
 
     async def search(self, query: Query, policy: RecallPolicy) -> SearchResult:
-        """The candidates."""
+        """The candidates, those of the asked time among them."""
         owners = (self._scope.owner,)
-        return await self._store.search(
-            search_request(query, owners=owners, deadline=_DEADLINE, policy=policy)
-        )
+        request = search_request(query, owners=owners, deadline=_DEADLINE, policy=policy)
+        found = await self._store.search(request)
+        if (within := search_in_time(request, query, found)) is None:
+            return found
+        return merged(found, await self._store.search(within))
 
     def block(
         self, query: Query, found: SearchResult, policy: RecallPolicy, budget: int | None = None

@@ -57,6 +57,7 @@ from hearth.memory.recall.block import detach
 from hearth.memory.recall.pipeline import recall_block
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.query import search_request
+from hearth.memory.recall.time_search import merged, search_in_time
 from hearth.memory.recall.traces import Trace, TraceRing, trace_of
 from hearth.memory.tiers.indexed import as_stored
 from hearth.memory.types import (
@@ -596,7 +597,14 @@ class Engine:
     async def _search_long_term(self, scope: Scope, query: Query, limit: float) -> SearchResult:
         request = search_request(query, owners=(scope.owner,), deadline=limit, policy=self.policy)
         nothing = SearchResult(missing=("long_term",))
-        return await self._guard("long_term", self.long_term.search(request), nothing, limit)
+        started = time.perf_counter()
+        found = await self._guard("long_term", self.long_term.search(request), nothing, limit)
+        if (within := search_in_time(request, query, found)) is None:
+            return found
+        left = max(limit - (time.perf_counter() - started), 0.0)
+        within = msgspec.structs.replace(within, deadline=left)
+        more = await self._guard("long_term", self.long_term.search(within), SearchResult(), left)
+        return merged(found, more)
 
     async def _refill(self, scope: Scope) -> None:
         """Give short-term memory back what the log knows; the vectors are in long-term memory."""

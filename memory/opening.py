@@ -23,6 +23,7 @@ from hearth.memory.events.sql_log import SqlLog
 from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.ports import Clock, EventLog, Shared, ShortTerm
 from hearth.memory.recall.policy import RecallPolicy
+from hearth.memory.recall.time_words import time_words
 from hearth.memory.recall.tokens import LocalTokenCounter
 from hearth.memory.runner import Timing
 from hearth.memory.stores.qdrant_server import QdrantServer
@@ -99,6 +100,7 @@ async def open_memory(
     Raises LogUnavailable where the folder can't be used, StoreUnavailable where there is no such embedder
     or another process has the memory open.
     """
+    time_words()  # read now: it would hold up the first call
     home = _private_folder(Path(directory))
     async with AsyncExitStack() as stack:
         stores = await stack.enter_async_context(

@@ -18,6 +18,7 @@ from hearth.memory.recall.pool import Analyze, Numbers, Pool, gather
 from hearth.memory.recall.query import lexical_text, shorten
 from hearth.memory.recall.rank import combine, signals
 from hearth.memory.recall.relevance import FITTED_FLOOR, SMALL, relevance
+from hearth.memory.recall.time_signals import timely
 from hearth.memory.types import Block, Query, Scope, Scored, SearchResult, ShortTermView
 
 Verdict = Literal["in", "below floor", "already present", "duplicate", "over budget", "stale", "filtered"]
@@ -47,7 +48,9 @@ def recall_block(
     pieces = pieces_of(pool.records)
     values = signals(pool, pieces, query, policy.weights)
     scores = combine(values, policy.weights)
-    chances = relevance(pool, query.text, embedder)
+    dates = np.zeros(len(pool.records))
+    dates[pieces.record] = values["date"]
+    chances = timely(relevance(pool, query.text, embedder), dates)
     ranked = _ranked(pieces, scores)
     best = _best(pieces, ranked)
     order = list(best)

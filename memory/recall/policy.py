@@ -32,7 +32,9 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     speaker: float = 1.0
     """The question names one side of the dialogue, or is about the user's self, and this side is theirs."""
     date: float = 4.0
-    """Share of the date parts named in the question that the candidate's day has."""
+    """Nearness of the candidate's moment to the time that the question asks about."""
+    order: float = 2.0
+    """The candidate is the first, or the latest, that speaks of what is asked, where that is wanted."""
     asks: float = -1.0
     """The side ends with a question."""
     number: float = 0.5

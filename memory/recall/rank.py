@@ -9,12 +9,16 @@ from typing import Final
 import numpy as np
 
 from hearth.memory.recall.cues import concerns_self
-from hearth.memory.recall.dates import date_parts, day_parts
 from hearth.memory.recall.pieces import NONE, Pieces
 from hearth.memory.recall.policy import Weights
 from hearth.memory.recall.pool import Numbers, Pool
+from hearth.memory.recall.time_signals import time_signals
 from hearth.memory.types import Page, Query, Record
 
+_COVERED: Final = 0.4
+"""Share of the question's idf mass that some record must hold for words to count in full: a question in
+another language shares its function words alone, and with the wrong pages.
+"""
 _DEVIATIONS: Final = 5.0
 """Standard deviations that are scaled to 1."""
 
@@ -22,22 +26,25 @@ _DEVIATIONS: Final = 5.0
 def signals(pool: Pool, pieces: Pieces, query: Query, weights: Weights) -> Mapping[str, Numbers]:
     """One array a signal with a number a piece, under the names of `Weights`' fields."""
     of = pieces.record
-    context = _scaled(pool.context)[of]
-    lexical = _share_of_best(pool.sides[pieces.side, of])
+    words = min(float(pool.coverage.max(initial=0.0)) / _COVERED, 1.0)
+    text, near, page_lexical = _scaled(pool.text), _scaled(pool.context), words * _share_of_best(pool.lexical)
+    own = (text + near + page_lexical) / 3
+    context = near[of]
+    lexical = words * _share_of_best(pool.sides[pieces.side, of])
     previous_context, next_context = pieces.around(context)
     previous_lexical, next_lexical = pieces.around(lexical)
     return {
-        "text": _scaled(pool.text)[of],
+        "text": text[of],
         "context": context,
         "standout": _standout(pool.context)[of],
         "lexical": lexical,
-        "page_lexical": _share_of_best(pool.lexical)[of],
+        "page_lexical": page_lexical[of],
         "previous_context": previous_context,
         "next_context": next_context,
         "previous_lexical": previous_lexical,
         "next_lexical": next_lexical,
         "speaker": _speaker(pieces, query.text),
-        "date": _dates(pool.records, query)[of],
+        **{name: numbers[of] for name, numbers in time_signals(pool.records, own, query).items()},
         "asks": pieces.asks,
         "number": pieces.number,
         "length": pieces.length,
@@ -94,13 +101,6 @@ def _speaker(pieces: Pieces, question: str) -> Numbers:
         ],
         dtype=np.float64,
     )
-
-
-def _dates(records: Sequence[Record], query: Query) -> Numbers:
-    asked = date_parts(query.text, query.at, query.timezone)
-    if not asked:
-        return np.zeros(len(records))
-    return np.array([len(asked & day_parts(r.occurred_at, query.timezone)) / len(asked) for r in records])
 
 
 def _recency(records: Sequence[Record], now: datetime, half_life: float) -> Numbers:

@@ -13,7 +13,8 @@ import pytest
 
 from hearth.memory.engine import Engine
 from hearth.memory.errors import StoreUnavailable
-from hearth.memory.types import Scope, ShortTermView
+from hearth.memory.ports import SearchRequest
+from hearth.memory.types import Candidate, Page, Query, Scope, SearchResult, ShortTermView
 from hearth.testing.embedder import ScriptedEmbedder
 from tests.api import open_engine
 from tests.events import ManualClock
@@ -65,6 +66,33 @@ async def test_a_store_that_fails_or_is_late_is_named_and_done_without(
     monkeypatch.setattr(engine.short_term, "latest", latest)
     recall = await engine.recall(ALICE, "What is the name of my dog?", deadline=0.05)
     assert (recall.status, recall.reasons) == ("partial", ("short_term",))
+
+
+@pytest.mark.parametrize("trouble", [StoreUnavailable("long_term", "gone"), None])
+async def test_a_search_within_the_asked_time_adds_candidates_and_costs_none(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, trouble: Exception | None
+) -> None:
+    """A question that names a time is searched twice; if the second fails, the first one's answer stands."""
+    now = engine.clock.now()
+    said = [
+        Page(id=name, scope=ALICE, generation=1, user_text=name, reply_text="", occurred_at=now)
+        for name in ("soup", "stew")
+    ]
+    asked: list[SearchRequest] = []
+
+    async def search(request: SearchRequest) -> SearchResult:
+        asked.append(request)
+        if len(asked) == 2 and trouble is not None:
+            raise trouble
+        return SearchResult(candidates=(Candidate(record=said[len(asked) - 1], text_score=0.9),))
+
+    monkeypatch.setattr(engine.long_term, "search", search)
+    found = await engine.look_up(ALICE, Query(text="What did I cook yesterday?", at=now))
+    assert [request.where.since is not None for request in asked] == [False, True]
+    assert len(found.candidates) == (1 if trouble else 2)
+    assert not found.missing
+    await engine.look_up(ALICE, Query(text="What do I cook?", at=now))
+    assert len(asked) == 3
 
 
 async def test_a_view_has_what_is_left_of_the_calls_time(

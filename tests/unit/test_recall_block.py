@@ -358,6 +358,7 @@ def test_the_trace_names_every_signal():
             "session",
             "speaker",
             "date",
+            "order",
             "recency",
             "importance",
         ),

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from hearth.memory.recall.cues import asks, concerns_self, is_small_talk
-from hearth.memory.recall.dates import date_parts, local_day
+from hearth.memory.recall.dates import local_day
 from hearth.memory.recall.policy import PRESETS, RecallPolicy
 from hearth.memory.recall.query import about_the_past, lexical_text, search_request, search_text, shorten
 from hearth.memory.types import Query
@@ -142,31 +142,6 @@ def test_questions_about_the_past_are_told(text):
 def test_questions_about_now_are_not_about_the_past(text):
     """Then it doesn't."""
     assert not about_the_past(query(text))
-
-
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("What happened on 7 May 2023?", {("day", 7), ("month", 5), ("year", 2023)}),
-        ("May 7th, 2023", {("day", 7), ("month", 5), ("year", 2023)}),
-        ("in May", {("month", 5)}),
-        ("What may I do? Did we march?", set()),
-        ("2023-05-07", {("day", 7), ("month", 5), ("year", 2023)}),
-        ("am 3. März", {("day", 3), ("month", 3)}),
-        ("el 3 de marzo de 2022", {("day", 3), ("month", 3), ("year", 2022)}),
-        ("2023年5月7日", {("day", 7), ("month", 5), ("year", 2023)}),
-        ("flat 47, room 3", set()),
-    ],
-)
-def test_dates_in_a_question_are_read(text, parts):
-    """Day, month and year, each only where it is named."""
-    assert date_parts(text, NOW, "UTC") == parts
-
-
-def test_case_49_yesterday_is_counted_from_the_users_own_day():
-    """At 23:30 UTC it is already tomorrow in Tokyo."""
-    assert date_parts("yesterday", NOW, "Asia/Tokyo") == {("day", 1), ("month", 6), ("year", 2024)}
-    assert local_day(NOW, "Asia/Tokyo").isoformat() == "2024-06-02"
 
 
 @pytest.mark.parametrize("name", ["", "Mars/Olympus", "../etc/passwd", "a" * 300, "UTC\x00"])
