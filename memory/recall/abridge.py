@@ -38,7 +38,7 @@ def abridged(text: str) -> str:
         return text
     spare = (1 - KEPT) * sum(map(len, sentences))
     left_out = set[int]()
-    for place in sorted(range(len(sentences)), key=lambda i: _telling(sentences[i])):
+    for place in sorted(range(len(sentences)), key=lambda i: (_telling(sentences[i]), -i)):
         if len(sentences[place]) <= spare:
             spare -= len(sentences[place])
             left_out.add(place)

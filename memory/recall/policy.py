@@ -14,34 +14,34 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     much likelier a signal of 1 makes it that this side is asked for. Signals are scaled to about 0 to 1.
     """
 
-    text: float = 1.0
+    text: float = 0.35
     """The page's own cosine, among those of all candidates."""
-    context: float = 1.0
+    context: float = 0.5
     """The cosine of the page with the one before it, among all candidates'."""
-    standout: float = 1.0
+    standout: float = 1.5
     """The same in fifths of a standard deviation over the candidates' mean."""
-    lexical: float = 3.0
+    lexical: float = 2.9
     """The side's words, as a share of the best side's."""
-    page_lexical: float = 1.0
+    page_lexical: float = 1.45
     """The words of the whole page, as a share of the best page's."""
-    previous_context: float = 0.3
-    next_context: float = 0.3
-    previous_lexical: float = 0.5
-    next_lexical: float = 0.5
-    """Of the side that was said before, and after, where that is a candidate's too."""
-    speaker: float = 1.0
+    previous_context: float = 0.5
+    next_context: float = 2.75
+    previous_lexical: float = 1.3
+    """Of the side that was said before, and after, where that is a candidate's too. What follows a side that
+    shares the question's words is often its answer; that such a side follows tells nothing."""
+    speaker: float = 1.1
     """The question names one side of the dialogue, or is about the user's self, and this side is theirs."""
-    date: float = 4.0
+    date: float = 3.3
     """Nearness of the candidate's moment to the time that the question asks about."""
     order: float = 2.0
     """The candidate is the first, or the latest, that speaks of what is asked, where that is wanted."""
-    asks: float = -1.0
+    asks: float = -0.95
     """The side ends with a question."""
-    number: float = 0.5
+    number: float = 0.9
     """The side holds a number."""
-    length: float = 1.0
+    length: float = 1.45
     """Logarithm of the side's words."""
-    opens: float = 0.5
+    opens: float = 0.75
     """Nothing was said before it, as far as is known."""
     recency: float = 0.15
     """Halves every `recency_days`. Not fitted: a dialogue that has ended tells nothing of it."""

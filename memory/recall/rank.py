@@ -32,7 +32,7 @@ def signals(pool: Pool, pieces: Pieces, query: Query, weights: Weights) -> Mappi
     context = near[of]
     lexical = words * _share_of_best(pool.sides[pieces.side, of])
     previous_context, next_context = pieces.around(context)
-    previous_lexical, next_lexical = pieces.around(lexical)
+    previous_lexical, _ = pieces.around(lexical)
     return {
         "text": text[of],
         "context": context,
@@ -42,7 +42,6 @@ def signals(pool: Pool, pieces: Pieces, query: Query, weights: Weights) -> Mappi
         "previous_context": previous_context,
         "next_context": next_context,
         "previous_lexical": previous_lexical,
-        "next_lexical": next_lexical,
         "speaker": _speaker(pieces, query.text),
         **{name: numbers[of] for name, numbers in time_signals(pool.records, own, query).items()},
         "asks": pieces.asks,

@@ -135,6 +135,6 @@ def test_case_49_recall_filters_and_shows_by_the_users_local_day():
     )
     dates = {one.record.id: one.signals["date"] for one in scored}
     assert dates["new"] > dates["old"]
-    assert block.text.index("2025-12-31 Wed") < block.text.index("went badly")
-    assert block.text.index("2026-01-01 Thu") < block.text.index("is tomorrow")
+    assert block.text.index("Wed 31 Dec") < block.text.index("went badly")
+    assert block.text.index("2026\nThu 1 Jan") < block.text.index("is tomorrow")
     assert local_day(new_year.occurred_at, "Asia/Tokyo").isoformat() == "2026-01-01"
