@@ -15,6 +15,7 @@ from hearth.gateway.commands import (
     memories,
     migrate,
     operate,
+    recalls,
     serve,
     work,
 )
@@ -37,7 +38,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "migrate": migrate.migrate,
         "check-config": local.check_config,
     },
-    "Talk": {"chat": chat.chat, "recall": memories.recall, "search": memories.search},
+    "Talk": {"chat": chat.chat, "recall": recalls.recall, "search": memories.search},
     "Memory": {
         "add": memories.add,
         "list": memories.list_,
@@ -48,6 +49,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
     "Look into it": {
         "sessions": history.sessions,
         "exchanges": history.exchanges,
+        "explain": recalls.explain,
         "events": history.events,
         "users": operate.users,
         "health": operate.health,

@@ -56,11 +56,14 @@ from hearth.memory.ports import (
 from hearth.memory.recall.block import detach
 from hearth.memory.recall.pipeline import recall_block
 from hearth.memory.recall.policy import RecallPolicy
-from hearth.memory.recall.query import search_request
+from hearth.memory.recall.query import needs_before, search_request
+from hearth.memory.recall.relevance import FITTED_FLOOR
 from hearth.memory.recall.traces import Trace, TraceRing, trace_of
 from hearth.memory.tiers.indexed import as_stored
 from hearth.memory.types import (
+    BudgetFrom,
     Candidate,
+    Conditions,
     Exchange,
     ImportedTurn,
     Memory,
@@ -223,6 +226,7 @@ class Engine:
         history: Sequence[str] = (),
         generation: int | None = None,
         budget: int | None = None,
+        budget_from: BudgetFrom = "request",
         model: str = "",
         deadline: float | None = None,
         view: ShortTermView | None = None,
@@ -232,8 +236,8 @@ class Engine:
 
         A plain question is asked now, with `history`: the texts that the prompt already holds, oldest first,
         none of which is recalled again; a `Query` says that itself. A store that is late or down is named in
-        `reasons` and the rest is used. `deadline` in seconds; `search` is one of `look_up` for this query.
-        Raises LogUnavailable unless `generation` is given.
+        `reasons` and the rest is used. `budget_from` says whose a given budget is. `deadline` in seconds;
+        `search` is one of `look_up` for it. Raises LogUnavailable unless `generation` is given.
         """
         started = time.perf_counter()
         if isinstance(query, str):
@@ -245,6 +249,7 @@ class Engine:
         seen = await self._seen(scope, view, limit, missing)
         found = await search
         missing.extend(found.missing)
+        conditions = self._conditions(query, budget, budget_from, model)
         block, scored = recall_block(
             query,
             found,
@@ -254,7 +259,7 @@ class Engine:
             policy=self.policy,
             counter=self.counter,
             model=model,
-            budget=self.policy.budget_tokens if budget is None else budget,
+            budget=conditions.budget,
             embedder=self.embedder,
         )
         recall = Recall(
@@ -268,6 +273,8 @@ class Engine:
             reasons=tuple(missing),
             milliseconds=(time.perf_counter() - started) * 1000,
             at=self.clock.now(),
+            generation=generation,
+            conditions=conditions,
         )
         self._account(recall)
         return recall
@@ -285,12 +292,16 @@ class Engine:
     async def trace(self, tenant: str, user: str, trace: str) -> Trace:
         """The explanation of an earlier recall, by whichever process.
 
-        Raises NotFound for another scope's or an expired one, StoreUnavailable.
+        Raises NotFound for another scope's or an expired one and for one from before the user's erasure,
+        LogUnavailable, StoreUnavailable.
         """
         found = self.traces.get(trace)
         if found is None and self.shared is not None and (body := await self.shared.get(TRACE, trace)):
             found = _decode_trace(body)
         if found is None or (found.scope.tenant, found.scope.user) != (tenant, user):
+            raise NotFound
+        # an erasure reaches the ring of its own process alone
+        if found.generation != await self.log.generation(tenant, user):
             raise NotFound
         return found
 
@@ -575,6 +586,20 @@ class Engine:
             before=history[-1] if history else "",
             at=self.clock.now(),
             present=tuple(history),
+        )
+
+    def _conditions(
+        self, query: Query, budget: int | None, budget_from: BudgetFrom, model: str
+    ) -> Conditions:
+        floor = self.policy.floor
+        return Conditions(
+            before=bool(query.before.strip()) and needs_before(query.text, self.policy),
+            timezone=query.timezone,
+            budget=self.policy.budget_tokens if budget is None else budget,
+            budget_from="settings" if budget is None else budget_from,
+            floor=FITTED_FLOOR if floor is None else floor,
+            floor_from="embedder" if floor is None else "settings",
+            model=model,
         )
 
     async def _seen(

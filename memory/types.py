@@ -268,6 +268,25 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Status = Literal["ok", "off", "partial", "failed"]
+BudgetFrom = Literal["settings", "key", "model", "request", "window", "earlier blocks"]
+"""What set the tokens that a block may have: the smallest bound, by where it comes from."""
+
+
+class Conditions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a recall went by, apart from the question's own words."""
+
+    before: bool = False
+    """Whether the turn before was looked up together with the question."""
+    timezone: str = "UTC"
+    budget: int = 0
+    """Most tokens of the block."""
+    budget_from: BudgetFrom = "settings"
+    floor: float = 0.0
+    """Relevance that the best candidate had to reach."""
+    floor_from: Literal["settings", "embedder"] = "embedder"
+    """`embedder`: the value that its relevance model was fitted to."""
+    model: str = ""
+    """Whose tokens were counted."""
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True):
@@ -294,6 +313,9 @@ class Recall(msgspec.Struct, frozen=True, kw_only=True):
     """Why the status is not `ok`, one short phrase each."""
     milliseconds: float = 0.0
     at: datetime
+    generation: int = 1
+    """The user's generation that it saw."""
+    conditions: Conditions = Conditions()
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):

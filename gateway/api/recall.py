@@ -9,13 +9,14 @@ from fastapi import APIRouter
 from pydantic import AfterValidator, Field
 
 from hearth.config.settings import known_timezone
-from hearth.gateway.api.access import Reader, TheEngine
+from hearth.gateway.api.access import Reader, TheEngine, reached
 from hearth.gateway.api.door import KeyedRoute
 from hearth.gateway.api.fields import MAX_QUERY, Body, Identifier, Question
-from hearth.gateway.api.shapes import ItemOut, RecallOut, RecordOut, TraceOut, example
+from hearth.gateway.api.shapes import AnalysisOut, ItemOut, RecallOut, RecordOut, TraceOut, example
 from hearth.memory.engine import Engine
-from hearth.memory.errors import BadInput
-from hearth.memory.recall.traces import TracedItem
+from hearth.memory.errors import BadInput, NotFound
+from hearth.memory.recall.explain import analysis, question_of
+from hearth.memory.recall.traces import Trace, TracedItem
 from hearth.memory.types import Exchange, Query, Record, Scope, Scored
 
 router = APIRouter(tags=["recall"], route_class=KeyedRoute)
@@ -55,8 +56,10 @@ async def recall(caller: Reader, engine: TheEngine, body: RecallIn) -> RecallOut
         at=engine.clock.now(),
         timezone=body.timezone or caller.key.timezone,
     )
-    budget = allowance.budget if body.budget is None else body.budget
-    found = await engine.recall(scope, query, budget=budget, model=body.model)
+    budget, budget_from = allowance.budget, allowance.budget_from
+    if body.budget is not None:
+        budget, budget_from = body.budget, "request"
+    found = await engine.recall(scope, query, budget=budget, budget_from=budget_from, model=body.model)
     return RecallOut(
         id=found.trace,
         status=found.status,
@@ -64,6 +67,7 @@ async def recall(caller: Reader, engine: TheEngine, body: RecallIn) -> RecallOut
         milliseconds=round(found.milliseconds, 3),
         tokens=found.block.tokens,
         block=found.block.text,
+        analysis=AnalysisOut.of(found.conditions, analysis(query, engine.policy)),
         items=[_item(scored, scored.record) for scored in found.scored],
     )
 
@@ -75,7 +79,8 @@ async def explain_recall(id: str, caller: Reader, engine: TheEngine) -> TraceOut
     Kept for 24 hours at most, the latest 3,000 or more; where gateways share a Redis, for an hour in it.
     """
     scope = caller.scope()
-    trace = await engine.trace(scope.tenant, scope.user, id)
+    trace = await _reachable(engine, scope, id)
+    query = await question_of(engine.log, trace)
     records = await asyncio.gather(*(_record(engine, scope, item.id) for item in trace.items))
     return TraceOut(
         id=trace.id,
@@ -87,8 +92,16 @@ async def explain_recall(id: str, caller: Reader, engine: TheEngine) -> TraceOut
         reasons=list(trace.reasons),
         milliseconds=trace.milliseconds,
         tokens=trace.tokens,
+        analysis=AnalysisOut.of(trace.conditions, analysis(query, engine.policy) if query else None),
         items=[_item(item, record) for item, record in zip(trace.items, records, strict=True)],
     )
+
+
+async def _reachable(engine: Engine, scope: Scope, id: str) -> Trace:
+    trace = await engine.trace(scope.tenant, scope.user, id)
+    if not reached(scope, trace.scope):
+        raise NotFound
+    return trace
 
 
 async def _record(engine: Engine, scope: Scope, id: str) -> Record | Exchange | None:

@@ -87,6 +87,19 @@ async def test_a_window_that_is_too_small_gets_no_block(flow: Flow, clock: Manua
     assert response_headers(call)["x-hearth-reason"] == "no room in the model's window"
 
 
+@pytest.mark.parametrize(
+    ("window", "bound"), [(0, (1024, "settings")), (4000, (400, "window")), (40_000, (1024, "settings"))]
+)
+async def test_a_recall_tells_what_bounds_its_block(
+    flow: Flow, clock: ManualClock, window: int, bound: tuple[int, str]
+) -> None:
+    """The smaller of the settings' tokens and the window's share, with its origin."""
+    call = await Talker(flow, clock).say(QUESTION, window=window)
+    assert call.recall is not None
+    conditions = call.recall.conditions
+    assert (conditions.budget, conditions.budget_from) == bound
+
+
 async def test_a_block_that_the_provider_refused_costs_nothing_of_the_day(
     flow: Flow, clock: ManualClock
 ) -> None:

@@ -115,6 +115,25 @@ def test_search_and_recall_find_what_was_added(run: Run) -> None:
     assert parsed(run("recall", query, "--json"))["status"] == "ok"
 
 
+def test_a_recall_is_explained_at_once_and_later(run: Run) -> None:
+    """How the question was read, each candidate with every signal, what was left out; the same by its id."""
+    run("add", "My dog is called Zebedee.")
+    query = "My dog is called Zebedee."
+    until(lambda: run("search", query), "Zebedee")
+    found = parsed(run("recall", query, "--json"))
+    shown = run("recall", query, "--explain").stdout
+    for said in ("looked up", "1024 tokens, by settings", "0.50, by embedder", "left out: nothing"):
+        assert said in shown
+    for name in found["items"][0]["signals"]:
+        assert name in shown
+    later = run("explain", found["id"])
+    assert "not known: no exchange was captured with it" in later.stdout
+    assert "Zebedee" in later.stdout
+    assert parsed(run("explain", found["id"], "--json"))["items"] == found["items"]
+    assert run("explain", "0" * 32).exit_code == 1
+    assert run("explain", "../users").exit_code == 2
+
+
 def test_forget_removes_memories_and_exchanges(run: Run) -> None:
     """An id of either kind is forgotten; an unknown one is one line on stderr and exit code 1."""
     memory = run("add", "My dog is called Zebedee.").stdout.strip()
