@@ -38,7 +38,12 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "migrate": migrate.migrate,
         "check-config": local.check_config,
     },
-    "Talk": {"chat": chat.chat, "recall": recalls.recall, "search": memories.search},
+    "Talk": {
+        "chat": chat.chat,
+        "recall": recalls.recall,
+        "search": memories.search,
+        "feedback": recalls.feedback,
+    },
     "Memory": {
         "add": memories.add,
         "list": memories.list_,

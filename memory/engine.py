@@ -6,7 +6,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 from uuid import NAMESPACE_URL, uuid4, uuid5
@@ -54,6 +54,7 @@ from hearth.memory.ports import (
     TokenCounter,
 )
 from hearth.memory.recall.block import detach
+from hearth.memory.recall.judging import event_id, judged
 from hearth.memory.recall.pipeline import recall_block
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.query import needs_before, search_request
@@ -66,6 +67,7 @@ from hearth.memory.types import (
     Conditions,
     Exchange,
     ImportedTurn,
+    Judgement,
     Memory,
     MemoryType,
     Metadata,
@@ -304,6 +306,26 @@ class Engine:
         if found.generation != await self.log.generation(tenant, user):
             raise NotFound
         return found
+
+    async def judge(
+        self,
+        trace: Trace,
+        judgement: Judgement | None = None,
+        *,
+        items: Mapping[str, Judgement] | None = None,
+        note: str = "",
+    ) -> str:
+        """Keep what somebody thinks of an earlier recall, as a whole or item by item; returns the event's id.
+
+        The same said again changes nothing. Raises BadInput where nothing is said and for an item that was no
+        candidate, StaleGeneration, LogUnavailable.
+        """
+        payload = judged(trace, judgement, items or {}, note)
+        event = self._event(trace.scope, payload, trace.generation, id=event_id(trace, payload))
+        await self._append(event)
+        for said in ([] if judgement is None else [judgement]) + list(payload.items.values()):
+            metrics.JUDGEMENTS.labels(said).inc()
+        return event.id
 
     # -- the reply path --------------------------------------------------------------------------------
 

@@ -15,6 +15,9 @@ RECALL_SECONDS = Histogram(
 RECALL_MISSING = Counter(
     "hearth_recall_missing", "Parts that a recall had to do without.", ["part"], registry=REGISTRY
 )
+JUDGEMENTS = Counter(
+    "hearth_judgements", "What was said of recalls and their items.", ["judgement"], registry=REGISTRY
+)
 BLOCK_TOKENS = Counter("hearth_block_tokens", "Tokens put into prompts.", ["tenant"], registry=REGISTRY)
 CAPTURES = Counter("hearth_captures", "Captured steps by outcome.", ["outcome"], registry=REGISTRY)
 CAPTURE_SECONDS = Histogram(

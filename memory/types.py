@@ -267,6 +267,25 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = 0
 
 
+class Ranked(msgspec.Struct, frozen=True, kw_only=True):
+    """One candidate as a recall ranked it."""
+
+    id: str
+    shown: bool
+    values: tuple[float, ...]
+    """One a signal, in the order of `Ranking.signals`."""
+
+
+class Ranking(msgspec.Struct, frozen=True, kw_only=True):
+    """What a recall ranked by, in ids and numbers alone: what it showed, and the best of the rest."""
+
+    signals: tuple[str, ...]
+    items: tuple[Ranked, ...]
+    """Best first."""
+
+
+Judgement = Literal["useful", "useless", "wrong"]
+"""Of a recall or an item of one: it helped, it was of no use, it misled."""
 Status = Literal["ok", "off", "partial", "failed"]
 BudgetFrom = Literal["settings", "key", "model", "request", "window", "earlier blocks"]
 """What set the tokens that a block may have: the smallest bound, by where it comes from."""

@@ -1,23 +1,33 @@
-"""Recall: what would go into a prompt, and the explanation of earlier recalls."""
+"""Recall: what would go into a prompt, the explanation of earlier recalls, and what people think of them."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter
 from pydantic import AfterValidator, Field
 
-from hearth.config.settings import known_timezone
-from hearth.gateway.api.access import Reader, TheEngine, reached
+from hearth.config.settings import MAX_ID, known_timezone
+from hearth.gateway.api.access import Reader, TheEngine, Writer, reached
 from hearth.gateway.api.door import KeyedRoute
-from hearth.gateway.api.fields import MAX_QUERY, Body, Identifier, Question
-from hearth.gateway.api.shapes import AnalysisOut, ItemOut, RecallOut, RecordOut, TraceOut, example
+from hearth.gateway.api.fields import MAX_LIMIT, MAX_NOTE, MAX_QUERY, Body, Identifier, Question
+from hearth.gateway.api.shapes import (
+    MEMORY_ID,
+    AnalysisOut,
+    FeedbackOut,
+    ItemOut,
+    RecallOut,
+    RecordOut,
+    TraceOut,
+    example,
+)
 from hearth.memory.engine import Engine
 from hearth.memory.errors import BadInput, NotFound
 from hearth.memory.recall.explain import analysis, question_of
 from hearth.memory.recall.traces import Trace, TracedItem
-from hearth.memory.types import Exchange, Query, Record, Scope, Scored
+from hearth.memory.types import Exchange, Judgement, Query, Record, Scope, Scored
 
 router = APIRouter(tags=["recall"], route_class=KeyedRoute)
 
@@ -95,6 +105,49 @@ async def explain_recall(id: str, caller: Reader, engine: TheEngine) -> TraceOut
         analysis=AnalysisOut.of(trace.conditions, analysis(query, engine.policy) if query else None),
         items=[_item(item, record) for item, record in zip(trace.items, records, strict=True)],
     )
+
+
+class ItemFeedback(Body):
+    """What somebody thinks of one candidate."""
+
+    id: str = Field(max_length=MAX_ID)
+    verdict: Judgement
+
+
+class FeedbackIn(Body):
+    """What somebody thinks of a recall: of the whole, of some of its candidates, or both."""
+
+    model_config = example(judgement="useful", items=[{"id": MEMORY_ID, "verdict": "wrong"}])
+
+    judgement: Judgement | None = Field(
+        default=None, description="Of the whole: it helped, was of no use, or misled."
+    )
+    items: list[ItemFeedback] = Field(
+        default=[], max_length=MAX_LIMIT, description="Candidates, shown or not; each once."
+    )
+    note: str = Field(default="", max_length=MAX_NOTE, description="Secrets in it are masked.")
+    user: Identifier | None = Field(default=None, description="The same as the header x-hearth-user.")
+
+
+@router.post("/recalls/{id}/feedback")
+async def judge_recall(id: str, caller: Writer, engine: TheEngine, body: FeedbackIn) -> FeedbackOut:
+    """Keep what somebody thinks of an earlier recall, for as long as it can be explained.
+
+    It is an event of the user's. The same sent again changes nothing.
+    """
+    trace = await _reachable(engine, caller.scope(body.user), id)
+    event = await engine.judge(trace, body.judgement, items=_each_once(body.items), note=body.note)
+    return FeedbackOut(id=event, recall=trace.id)
+
+
+def _each_once(items: Sequence[ItemFeedback]) -> dict[str, Judgement]:
+    """The judgements by id. Raises BadInput."""
+    judged: dict[str, Judgement] = {}
+    for place, item in enumerate(items):
+        if item.id in judged:
+            raise BadInput(f"items.{place}.id", item.id, "every item once")
+        judged[item.id] = item.verdict
+    return judged
 
 
 async def _reachable(engine: Engine, scope: Scope, id: str) -> Trace:

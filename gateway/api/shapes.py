@@ -419,6 +419,15 @@ class TraceOut(BaseModel):
     items: list[ItemOut]
 
 
+class FeedbackOut(BaseModel):
+    """What somebody thinks of a recall is in the log."""
+
+    model_config = example(id=MEMORY_ID, recall=TRACE_ID)
+
+    id: str = Field(description="Of the event; the same where the same was said before.")
+    recall: str
+
+
 class ForgottenOut(BaseModel):
     """What became of a deletion."""
 

@@ -1,4 +1,4 @@
-"""Commands about recalls: what would be recalled, and why something was or was not."""
+"""Commands about recalls: what would be recalled, why something was or was not, and how good that was."""
 
 from __future__ import annotations
 
@@ -71,6 +71,37 @@ def explain(
     _sum_up(found)
 
 
+def feedback(
+    trace: TraceId,
+    judgement: Annotated[
+        str, typer.Argument(help="useful, useless or wrong: it helped, was of no use, or misled.")
+    ],
+    items: Annotated[
+        list[str],
+        typer.Option(
+            "--item", help="Of this candidate alone, by its id; repeat for several.", show_default=False
+        ),
+    ] = [],  # noqa: B006
+    about: Annotated[str, typer.Option("--note", help="Why; kept with it.", show_default=False)] = "",
+    user: User = "",
+    url: Url = DEFAULT_URL,
+    key: ApiKey = "",
+    as_json: Json = False,
+) -> None:
+    """Say how good a recall was, as a whole or by item; `hearth tune` learns from it.
+
+    Example: hearth feedback c0ffee00c0ffee00c0ffee00c0ffee00 useful
+    """
+    of_items = [{"id": item, "verdict": judgement} for item in items]
+    body = {"judgement": None if items else judgement, "items": of_items, "note": about}
+    with gateway(url, key, user) as rest:
+        kept = rest.post(f"/recalls/{_checked(trace)}/feedback", body)
+    if as_json:
+        say_json(kept)
+    else:
+        say(f"{judgement}: {f'{len(items)} items of ' if items else ''}recall {kept['recall']}")
+
+
 def _checked(trace: str) -> str:
     if not trace.isalnum():
         raise GatewayError(f"{trace}: expected a recall's id, as x-hearth-trace gives it", status=400)
@@ -91,7 +122,7 @@ def _explain(found: Answer) -> None:
     if not found["items"]:
         say("no candidates")
         return
-    table(("#", "verdict", "relevance", "score", "tokens", "type", "text"), _candidates(found["items"]))
+    table(("#", "verdict", "relevance", "score", "tokens", "id", "type", "text"), _candidates(found["items"]))
     say("")
     names = list(dict.fromkeys(name for item in found["items"] for name in item["signals"]))
     table(("#", *names), _signals(found["items"], names))
@@ -118,7 +149,8 @@ def _candidates(items: list[Answer]) -> Iterator[tuple[object, ...]]:
         record = item["record"]
         shown = (record["type"], spoken(record)) if record else ("", "forgotten meanwhile")
         tokens = item["tokens"] or ""
-        yield place, item["verdict"], number(item["relevance"]), number(item["score"]), tokens, *shown
+        scores = (number(item["relevance"]), number(item["score"]))
+        yield place, item["verdict"], *scores, tokens, item["id"], *shown
 
 
 def _signals(items: list[Answer], names: list[str]) -> Iterator[tuple[object, ...]]:
