@@ -24,6 +24,7 @@ from hearth.memory.dialogue import Dialogue, exchange_ids, read, retry_key, tail
 from hearth.memory.engine import Engine, Opened
 from hearth.memory.events.kinds import UNKNOWN
 from hearth.memory.extract.secrets import mask_secrets
+from hearth.memory.recall.ranking import ranking_of
 from hearth.memory.types import BudgetFrom, PlacedBlock, Query, ShortTermView, Step, ToolUse
 
 logger = logging.getLogger(__name__)
@@ -377,6 +378,7 @@ def _step(call: Call, opened: Opened, draft: Draft, reply: WireReply) -> Step:
         injected=call.block.items if call.block and call.placed else (),
         block=_recorded(call),
         trace=call.recall.trace if call.recall else "",
+        ranking=ranking_of(call.recall.scored) if call.recall and call.placed else None,
         tails=tails(draft.dialogue.answered(reply.text), draft.secret),
         tails_before=draft.tails_before,
         retry_key=draft.retry_key,

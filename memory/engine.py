@@ -58,6 +58,7 @@ from hearth.memory.recall.judging import event_id, judged
 from hearth.memory.recall.pipeline import recall_block
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.query import needs_before, search_request
+from hearth.memory.recall.ranking import ranking_of
 from hearth.memory.recall.relevance import FITTED_FLOOR
 from hearth.memory.recall.traces import Trace, TraceRing, trace_of
 from hearth.memory.tiers.indexed import as_stored
@@ -386,6 +387,7 @@ class Engine:
             closes=True,
             injected=recall.block.items if recall else (),
             trace=recall.trace if recall else "",
+            ranking=ranking_of(recall.scored) if recall else None,
             route="library",
             model=model,
             started_at=now,

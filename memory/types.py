@@ -284,6 +284,16 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     """Best first."""
 
 
+class DrawnItem(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of a recalled item a reply shows."""
+
+    id: str
+    share: float
+    """0 to 1, of its informative words."""
+    used: bool
+    """Whether that is enough to say that the reply drew on it."""
+
+
 Judgement = Literal["useful", "useless", "wrong"]
 """Of a recall or an item of one: it helped, it was of no use, it misled."""
 Status = Literal["ok", "off", "partial", "failed"]
@@ -358,6 +368,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     injected: tuple[str, ...] = ()
     block: PlacedBlock | None = None
     trace: str = ""
+    ranking: Ranking | None = None
+    """Of the recall that was injected; None where an earlier step's block was placed again."""
     tails: Tails = Tails()
     """Tails of the transcript with this reply at its end."""
     tails_before: Tails = Tails()

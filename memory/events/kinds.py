@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from hearth.memory.types import Judgement, Memory, Page, PageState, Ranking, Step, Usage, utc
+from hearth.memory.types import DrawnItem, Judgement, Memory, Page, PageState, Ranking, Step, Usage, utc
 
 
 class StepCaptured(msgspec.Struct, frozen=True, kw_only=True, tag="step.captured", tag_field="kind"):
@@ -85,6 +85,16 @@ class RecallJudged(msgspec.Struct, frozen=True, kw_only=True, tag="recall.judged
     """In the judge's own words, secrets masked; goes when a record that it may speak of is forgotten."""
 
 
+class RecallDrawn(msgspec.Struct, frozen=True, kw_only=True, tag="recall.drawn", tag_field="kind"):
+    """The decider saw what a reply drew on. A second one of the same exchange replaces the first."""
+
+    trace: str
+    exchange: str
+    items: tuple[DrawnItem, ...]
+    """All that was injected and is not forgotten."""
+    ranking: Ranking
+
+
 class UserErased(msgspec.Struct, frozen=True, kw_only=True, tag="user.erased", tag_field="kind"):
     """All of a user was removed; events of an older generation than this one are refused from now on."""
 
@@ -101,6 +111,7 @@ Payload: TypeAlias = (
     | MemoryForgotten
     | PageForgotten
     | RecallJudged
+    | RecallDrawn
     | UserErased
 )
 
@@ -114,6 +125,7 @@ VERSIONS: dict[str, int] = {
     "memory.forgotten": 1,
     "page.forgotten": 1,
     "recall.judged": 1,
+    "recall.drawn": 1,
     "user.erased": 1,
 }
 """The version that this program writes, by kind."""

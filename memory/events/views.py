@@ -23,6 +23,7 @@ from hearth.memory.events.kinds import (
     PageForgotten,
     PageMoved,
     Payload,
+    RecallDrawn,
     RecallJudged,
     StepCaptured,
     UserErased,
@@ -44,7 +45,7 @@ def subject_of(payload: Payload) -> str:
     match payload:
         case StepCaptured(step=step):
             return step.exchange
-        case ExchangeEnriched(exchange=exchange):
+        case ExchangeEnriched(exchange=exchange) | RecallDrawn(exchange=exchange):
             return exchange
         case PageClosed(page=page):
             return page.id
@@ -260,6 +261,10 @@ def _fold_judged(db: Database, user: int, event: Event, payload: RecallJudged) -
         db.execute("INSERT INTO injections VALUES (?, ?, ?)", (event.seq, user, records))
 
 
+def _fold_drawn(db: Database, user: int, event: Event, payload: RecallDrawn) -> None:
+    """Read from the log by whoever learns from it; there is nothing to fold."""
+
+
 # -- forgetting --------------------------------------------------------------------------------------------
 
 
@@ -324,6 +329,7 @@ _FOLDS: dict[type[msgspec.Struct], Callable[[Database, int, Event, Any], None]] 
     PageMoved: _fold_page_moved,
     PageForgotten: _fold_page_forgotten,
     RecallJudged: _fold_judged,
+    RecallDrawn: _fold_drawn,
     MemoryAdded: _fold_memory,
     MemoryChanged: _fold_memory,
     MemoryForgotten: _fold_memory_forgotten,
