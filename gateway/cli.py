@@ -17,6 +17,7 @@ from hearth.gateway.commands import (
     operate,
     recalls,
     serve,
+    tune,
     work,
 )
 from hearth.gateway.commands.output import prepare_streams
@@ -37,6 +38,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "retry": work.retry,
         "migrate": migrate.migrate,
         "check-config": local.check_config,
+        "tune": tune.tune,
     },
     "Talk": {
         "chat": chat.chat,

@@ -56,7 +56,7 @@ from hearth.memory.ports import (
 from hearth.memory.recall.block import detach
 from hearth.memory.recall.judging import event_id, judged
 from hearth.memory.recall.pipeline import recall_block
-from hearth.memory.recall.policy import RecallPolicy
+from hearth.memory.recall.policy import RecallPolicy, Weights
 from hearth.memory.recall.query import needs_before, search_request
 from hearth.memory.recall.ranking import ranking_of
 from hearth.memory.recall.relevance import FITTED_FLOOR
@@ -138,7 +138,9 @@ class Engine:
         policy: RecallPolicy,
         embedder: str,
         shared: Shared | None = None,
+        weights: Mapping[str, Weights] | None = None,
     ) -> None:
+        """`weights`: of tenants that have their own in place of the policy's."""
         self.log = log
         self.short_term = short_term
         self.long_term = long_term
@@ -147,6 +149,9 @@ class Engine:
         self.counter = counter
         self.clock = clock
         self.policy = policy
+        self._policies = {
+            tenant: msgspec.structs.replace(policy, weights=own) for tenant, own in (weights or {}).items()
+        }
         self.embedder = embedder
         self.traces = TraceRing()
         self.shared = shared
@@ -259,7 +264,7 @@ class Engine:
             seen,
             scope=scope,
             generation=generation,
-            policy=self.policy,
+            policy=self._policies.get(scope.tenant, self.policy),
             counter=self.counter,
             model=model,
             budget=conditions.budget,
