@@ -155,7 +155,7 @@ class EventLog(Protocol):
     async def exchanges(
         self, tenant: str, user: str, *, session: str | None, after: tuple[datetime, str] | None, limit: int
     ) -> list[Exchange]:
-        """Exchanges, newest first, after the keyset position (started_at, id)."""
+        """Exchanges, newest first, after the keyset position (started_at, id); with no id those before it."""
         ...
 
     async def sessions(

@@ -126,6 +126,14 @@ async def test_an_exchange_gives_its_steps_and_the_trace_of_its_recall(log: Even
     assert found.trace == "t1"
 
 
+async def test_exchanges_before_a_moment_are_found_without_naming_one(log: EventLog) -> None:
+    """With no id, those that began before it, newest first."""
+    await log.append([step(f"e{n}", at=START + timedelta(seconds=n)) for n in range(4)])
+    at = (START + timedelta(seconds=2), "")
+    found = await log.exchanges("acme", "alice", session="s1", after=at, limit=8)
+    assert [exchange.id for exchange in found] == ["e1", "e0"]
+
+
 async def test_a_tenant_keeps_its_secret(log: EventLog) -> None:
     """A secret is 32 bytes, the same at every use, another one for each tenant."""
     first, again, other = [await log.secret(t) for t in ("acme", "acme", "umbrella")]
