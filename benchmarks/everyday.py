@@ -1,7 +1,8 @@
 """What people ask an assistant that no memory helps with, and short memories with the questions they answer.
 
-Used by `fit_relevance.py` only: the first as questions that must recall nothing, the second as questions
-that must recall one short memory and none of the others.
+The first are questions that must recall nothing, however much the memory holds: none is about the user's own
+life. The second are questions that must recall one short memory and none of the others. `fit_relevance.py`
+fits to both but for what ends in `HELD_OUT`, `abstain.py` asks all requests.
 """
 
 REQUESTS: tuple[str, ...] = (
@@ -122,7 +123,278 @@ REQUESTS: tuple[str, ...] = (
     "What is the derivative of x^3?",
     "Sort these numbers: 5, 3, 9, 1",
     "How do vaccines work?",
+    "whats 17% of 240",
+    "if a train leaves at 14:35 and arrives 3h 50min later what time is it",
+    "split a bill of $186.40 between 7 people with a 20% tip",
+    "Convert 5 ft 11 to cm",
+    "average of 12, 45, 78, 3, 99, 21",
+    "A shirt costs $40 after a 20% discount. What was the original price?",
+    (
+        "Why does this loop never end?\n\nwhile i < len(items):\n    if items[i] is None:\n        "
+        "continue\n    i += 1"
+    ),
+    "npm ERR! code ERESOLVE\nnpm ERR! ERESOLVE unable to resolve dependency tree\nhow to fix",
+    "add type hints\n\ndef merge(a, b):\n    out = dict(a)\n    out.update(b)\n    return out",
+    "Write a CSS animation that fades a card in from the left over 300ms",
+    "kubectl command to restart a deployment",
+    "whats the difference between == and === in js",
+    "Explain what this regex does: ^(?=.*[A-Z])(?=.*\\d).{8,}$",
+    "Write a bash one-liner to find all files over 100MB",
+    "turn this into a list comprehension: for x in xs: if x > 3: ys.append(x * 2)",
+    "Translate 'where is the station' to Japanese",
+    "what does 'tsundoku' mean",
+    "How do you say 'I'm just looking, thanks' in Italian?",
+    "write an email to my landlord about a broken radiator",
+    "Write a LinkedIn post announcing that our startup has raised a seed round",
+    "Rephrase: 'Per my last email, the report is attached.'",
+    "Proofread: Their going to loose the game if they dont practise more.",
+    "make this sound less angry: You never answer on time and I'm sick of chasing you.",
+    "Write a product description for a bamboo toothbrush, 60 words",
+    "give me 10 taglines for a bakery",
+    "Write a bedtime story about a hedgehog who is afraid of the dark",
+    "Write a sonnet in the style of Shakespeare about a broken printer",
+    "come up with a name for a fantasy kingdom and a short history of it",
+    "why is the sky blue",
+    "who was the first woman in space?",
+    "What is the difference between a virus and a bacterium?",
+    "how do noise cancelling headphones work",
+    "What were the main causes of the French Revolution?",
+    "Explain supply and demand with an example",
+    "how to remove red wine stain from carpet",
+    "How do I descale a kettle?",
+    "how long to boil potatoes",
+    "steps to change a flat tyre",
+    "Make a table of the G7 countries with capital, population and currency",
+    "Sort alphabetically: pear, apple, fig, quince, banana, cherry",
+    (
+        "Extract all email addresses from this text: Contact bob@acme.org or sales@acme.org, not "
+        "info(at)acme.org."
+    ),
+    "Turn this CSV into a markdown table:\nname,qty,price\nbolt,40,0.12\nnut,55,0.08\nwasher,120,0.02",
+    "Erkläre die Photosynthese für die 7. Klasse",
+    "Formuliere höflicher: Schick mir endlich die Rechnung!",
+    "¿Cómo se quita una mancha de tinta de una camisa?",
+    "Escribe un correo para reclamar un paquete que no ha llegado",
+    "Corrige cette phrase : Les enfant joue dans le jardins.",
+    "Scrivi una mail per disdire un abbonamento in palestra",
+    "请用三句话解释什么是区块链",
+    "「お世話になっております」を英語で言うと？",
+    "Объясни разницу между погодой и климатом",
+    "اكتب قصيدة قصيرة عن البحر",
 )
+
+REQUESTS_HELD_OUT: tuple[str, ...] = (
+    "what's 23 times 47",
+    "345 / 15",
+    "How many weeks are there between 3 March and 19 September?",
+    "Whats the compound interest on 5000 at 4% for 6 years",
+    "solve for x: 3x + 7 = 2x - 9",
+    "convert 180 celsius to fahrenheit for an oven",
+    "What is the probability of rolling at least one six with four dice?",
+    "integral of x * e^x dx",
+    "how many litres is 3.5 US gallons",
+    "Is 1009 a prime number?",
+    "What's 1.2 million divided by 365?",
+    "Find the eigenvalues of [[2, 1], [1, 3]]",
+    "20% tip on 64.50",
+    "How do I sort a list of dicts by a key in python",
+    "Write a JavaScript function that debounces another function",
+    (
+        "what's wrong with this code\n\nfunction total(items) {\n  let sum\n  for (const item of items) "
+        "sum += item.price\n  return sum\n}"
+    ),
+    (
+        'Traceback (most recent call last):\n  File "app.py", line 12, in <module>\n    main()\n  File '
+        '"app.py", line 8, in main\n    data = json.load(open("conf.json"))\n'
+        "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)\n\nwhat does this mean?"
+    ),
+    "Write a Go handler that returns the current time as JSON",
+    (
+        "explain this:\n\nSELECT d.name, COUNT(*) FROM emp e JOIN dept d ON d.id = e.dept_id\nGROUP BY "
+        "d.name HAVING COUNT(*) > 5;"
+    ),
+    "How do I undo the last git commit but keep the changes?",
+    "git merge vs rebase",
+    "Segmentation fault (core dumped) in C when I free a pointer twice, why",
+    "Write a GitHub Actions workflow that runs pytest on every push",
+    (
+        "rust borrow checker: cannot borrow `v` as mutable because it is also borrowed as immutable\n\n"
+        'let first = &v[0];\nv.push(4);\nprintln!("{first}");'
+    ),
+    "Generate a nginx config that proxies /api to localhost:3000",
+    "React useEffect runs twice, why?",
+    (
+        "Convert this to TypeScript:\n\nconst user = { id: 1, tags: [] }\nfunction addTag(user, tag) { "
+        "user.tags.push(tag) }"
+    ),
+    "Write a unit test for a function slugify(title) in pytest",
+    "What's the difference between a mutex and a semaphore?",
+    "docker compose file for postgres and redis pls",
+    "How can I make a div fill the remaining height with flexbox?",
+    (
+        "optimise this:\n\nresult = []\nfor a in xs:\n    for b in ys:\n        if a == b:\n            "
+        "result.append(a)"
+    ),
+    "Explain big O notation like I'm five",
+    "regex for a uk postcode",
+    "vim command to delete all blank lines",
+    "What does 'Cannot read properties of undefined (reading map)' mean?",
+    "write a Makefile with targets build, test and clean for a C project",
+    (
+        "Convert this curl to Python requests: curl -X POST https://api.example.com/v1/items -H "
+        "'Content-Type: application/json' -d '{\"name\": \"x\"}'"
+    ),
+    "Excel formula to count cells in A2:A100 that contain the word 'open'",
+    "how do i center text vertically in powerpoint",
+    "Translate into French: The meeting has been moved to Thursday.",
+    "how do you say cheers in Hungarian",
+    "Translate this to Spanish, formal: We regret that your application was not successful.",
+    "What's the difference between 'ser' and 'estar'?",
+    "Is it 'fewer' or 'less' people?",
+    "What does 'break a leg' mean and where does it come from?",
+    "Conjugate the verb 'aller' in the present tense",
+    "synonyms for 'important'",
+    "translate: Ich verstehe nur Bahnhof",
+    "What is the Latin word for bridge?",
+    (
+        "Rewrite in plain English: The aforementioned party shall indemnify and hold harmless the lessor "
+        "against any and all claims arising from the use of the premises."
+    ),
+    "Fix the grammar: Yesterday we goes to the museum and seen a lot of paintings what was very old.",
+    (
+        "summarize in one sentence: The James Webb Space Telescope, launched in December 2021, observes "
+        "the universe in infrared light. Its 6.5 metre mirror collects light from some of the first "
+        "galaxies, and its sunshield keeps the instruments below minus 223 degrees Celsius."
+    ),
+    (
+        "shorten this to under 100 characters: Please be advised that the office is going to be closed "
+        "on Monday on account of the public holiday."
+    ),
+    "Turn these notes into a paragraph: sales up 4%, costs flat, two new stores, outlook cautious",
+    "make it more formal: hey, can u send me the docs asap? thx",
+    "Rewrite this tweet without hashtags: So excited for #launchday! #startup #saas",
+    "Write a polite reply to a customer who complains about a late delivery",
+    "Draft an out-of-office message",
+    "Write an email to a professor asking for an extension on an essay",
+    "write a resignation letter, two weeks notice, short",
+    "write a complaint to an airline about lost luggage",
+    "Write a job ad for a part-time barista",
+    "draft a privacy policy for a newsletter",
+    (
+        "Write minutes from: Ann will send budget by Fri. Bob asked for two more testers. Launch moved "
+        "to 12 May."
+    ),
+    "Write a limerick about a cat who codes",
+    "write a rap verse about tax returns",
+    "Give me a plot twist for a detective story set on a submarine",
+    "Write a dialogue between the sun and the moon",
+    "Tell me a dad joke",
+    "Give me 20 usernames with the word 'frost'",
+    "Invent a board game about bees",
+    "Write a villain's monologue, 100 words",
+    "Describe a rainy street at night in three sentences",
+    "Write a poem without the letter e",
+    "create a riddle whose answer is 'shadow'",
+    "Write lyrics for a lullaby about trains",
+    "explain photosynthesis",
+    "what is the tallest building in the world",
+    "How does a nuclear reactor work?",
+    "who painted the girl with a pearl earring",
+    "When did the Roman Empire fall?",
+    "What is the capital of Mongolia?",
+    "why do cats purr",
+    "What's the difference between weather and climate?",
+    "how many bones does an adult human have",
+    "What does the mitochondrion do?",
+    "Who is the author of One Hundred Years of Solitude?",
+    "Explain the theory of relativity in two paragraphs",
+    "what is a black hole",
+    "What's the difference between a stock and a bond?",
+    "How is cheese made?",
+    "What does a central bank do?",
+    "Is a tomato a fruit or a vegetable?",
+    "List the US presidents between 1945 and 1980",
+    "What happened at Chernobyl?",
+    "How do tides work",
+    "speed of light in km/h",
+    "What is the currency of Thailand?",
+    "pros and cons of nuclear power",
+    "Compare the French and the American Revolution in a table",
+    "how do black boxes in planes survive crashes",
+    "What is the GDP of Brazil?",
+    "Explain the offside rule",
+    "What's the chemical formula of table salt?",
+    "how do you poach an egg",
+    "How to fold a fitted sheet?",
+    "how to get gum out of hair",
+    "How do I take a screenshot on Windows?",
+    "recipe for pancakes",
+    "How to tie a bow tie",
+    "What temperature should a chicken be cooked to?",
+    "how to reset a router to factory settings",
+    "How do I unsubscribe from an email list in Gmail?",
+    "How do you propagate a succulent?",
+    "how to convert a pdf to word for free",
+    "can you freeze cooked rice",
+    "How do I write a CV with no work experience?",
+    'Parse this and give me the total: {"items": [{"p": 3.5, "n": 2}, {"p": 10, "n": 1}]}',
+    "Group these by first letter: ant, bear, ape, cat, bee, cow, asp",
+    "Turn into JSON: Name: Widget; Colour: red; Stock: 14",
+    "Remove duplicates: 4, 8, 15, 4, 16, 23, 8, 42, 15",
+    "Transpose this matrix: 1 2 3 / 4 5 6",
+    "Give me 5 rows of fake customer data as CSV with name, email and city",
+    (
+        "Classify each review as positive or negative:\n1. Broke after a day.\n2. Works like a charm.\n"
+        "3. Not worth it.\n4. Would buy again!"
+    ),
+    "reverse the string 'stressed'",
+    "Count the words in this sentence: the quick brown fox jumps over the lazy dog",
+    "Convert these dates to ISO: 3/4/21, 12 Jan 2020, Sept 5th 1999",
+    "hey there",
+    "thx, perfect",
+    "are you a real person?",
+    "what's your knowledge cutoff?",
+    "sing me a song",
+    "Wie funktioniert ein Kühlschrank?",
+    "Schreib eine E-Mail an die Hausverwaltung, dass der Aufzug kaputt ist",
+    "Was ist der Unterschied zwischen das und dass?",
+    "Rechne 3,5 Meilen in Kilometer um",
+    "Erstelle eine Excel-Formel, die doppelte Werte in Spalte B markiert",
+    "¿Qué es la inflación?",
+    "Escribe un poema corto sobre la lluvia",
+    "Tengo este error en Python: IndentationError: unexpected indent, ¿qué significa?",
+    "Convierte 250 gramos de harina en tazas",
+    "¿Quién pintó el Guernica?",
+    "Traduis en anglais : Je vous prie d'agréer mes salutations distinguées.",
+    "Comment faire une pâte à crêpes ?",
+    "Explique le théorème de Pythagore",
+    "Écris une lettre de motivation pour un poste de vendeur",
+    "Come si calcola l'area di un trapezio?",
+    "Traduci in inglese: In bocca al lupo!",
+    "Escreva uma função em C que inverte uma string",
+    "O que causa as marés?",
+    "Leg het verschil uit tussen http en https",
+    "Napisz krótki wiersz o zimie",
+    "İstanbul'un nüfusu kaç?",
+    "光合作用是什么？",
+    "帮我把下面这句话改得更正式：明天的会我去不了啦。",
+    "写一个正则表达式匹配手机号",
+    "二次方程式の解の公式を教えて",
+    "次の文を敬語に直して：明日行くから待ってて。",
+    "桃太郎のあらすじを三行で",
+    "파이썬에서 리스트를 정렬하는 방법은?",
+    "이 문장을 영어로 번역해 줘: 오늘은 비가 온다.",
+    "Напиши короткий рассказ о драконе",
+    "Что такое чёрная дыра?",
+    "Переведи на английский: Доброе утро",
+    "ما الفرق بين الطقس والمناخ؟",
+    "ترجم إلى الإنجليزية: أين المحطة؟",
+    "भारत की राजधानी क्या है?",
+    "पाइथन में लूप कैसे लिखते हैं?",
+    "แปลเป็นภาษาอังกฤษ: วันนี้อากาศดี",
+    "วิธีทำข้าวผัดไข่",
+)
+"""More of the same kinds, of which no rule and no number of recall was chosen."""
 
 FACTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (

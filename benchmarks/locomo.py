@@ -19,6 +19,8 @@ from hearth.memory.imports import imported_steps
 from hearth.memory.types import ImportedTurn, Page, Scope
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
+_ADVERSARIAL = 5
+"""Of questions that name the wrong one of the two, or ask what was never said."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +45,14 @@ class Dialogue:
     turns: tuple[ImportedTurn, ...]
     pages: tuple[Page, ...]
     questions: tuple[Question, ...]
+    adversarial: tuple[str, ...]
+    """Questions that it seems to answer and does not."""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Of both, the user's first."""
+        named = {turn.role: turn.name for turn in self.turns}
+        return named["user"], named["assistant"]
 
     @property
     def end(self) -> datetime:
@@ -64,6 +74,7 @@ def _dialogue(sample: dict[str, Any]) -> Dialogue:
         turns=turns,
         pages=pages,
         questions=tuple(_questions(sample["qa"], texts, pages)),
+        adversarial=tuple(row["question"] for row in sample["qa"] if row["category"] == _ADVERSARIAL),
     )
 
 

@@ -16,6 +16,7 @@ import statistics
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from asking import Asking
 from everyday import REPLIES
 from newcomers import (
     ANSWERED,
@@ -31,14 +32,11 @@ from newcomers import (
 
 from hearth.memory.embed.load import load_embedder
 from hearth.memory.ports import Embedder
-from hearth.memory.recall.pipeline import recall_block
 from hearth.memory.recall.policy import RecallPolicy
-from hearth.memory.recall.query import search_request
 from hearth.memory.recall.tokens import LocalTokenCounter
 from hearth.memory.recall.unanswered import says_nothing
 from hearth.memory.stores.memory_long_term import MemoryLongTerm
-from hearth.memory.tiers.indexed import index_record
-from hearth.memory.types import Page, Query, Scope, ShortTermView
+from hearth.memory.types import Page, Query, Scope
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 SCOPE = Scope(tenant="t", user="u")
@@ -52,45 +50,22 @@ def page(name: str, said: str, reply: str) -> Page:
     return Page(id=name, scope=SCOPE, generation=1, user_text=said, reply_text=reply, occurred_at=NOW)
 
 
-class Memory:
-    """A newcomer's store, asked as the engine asks it."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._store = MemoryLongTerm(embedder)
-
-    async def hold(self, pages: Sequence[Page]) -> None:
-        """Take the pages in."""
-        await self._store.upsert([index_record(one, None) for one in pages])
-
-    async def ask(self, question: str) -> tuple[str, ...]:
-        """Ids of the block's items."""
-        query = Query(text=question, at=NOW)
-        found = await self._store.search(
-            search_request(query, owners=(SCOPE.owner,), deadline=5.0, policy=POLICY)
-        )
-        block, _ = recall_block(
-            query,
-            found,
-            ShortTermView(),
-            scope=SCOPE,
-            generation=1,
-            policy=POLICY,
-            embedder=self._embedder.name,
-            counter=LocalTokenCounter(),
-        )
-        return block.items
+async def items(asking: Asking, question: str) -> tuple[str, ...]:
+    """Ids of the block's items."""
+    query = Query(text=question, at=NOW)
+    block, _ = asking.block(query, await asking.search(query, POLICY), POLICY)
+    return block.items
 
 
 async def memory_of(
     embedder: Embedder, said: Sequence[int], one: Newcomer, asked: Sequence[tuple[str, str]]
-) -> Memory:
-    """The pages of what was said at those places, and of what was asked."""
-    memory = Memory(embedder)
+) -> Asking:
+    """Whom to ask who has the pages of what was said at those places, and of what was asked."""
+    asking = Asking(MemoryLongTerm(embedder), SCOPE, embedder.name, LocalTokenCounter())
     pages = [page(f"said-{i}", one.said[i], REPLIES[i % len(REPLIES)]) for i in said]
     pages += [page(f"asked-{i}", *pair) for i, pair in enumerate(asked)]
-    await memory.hold(pages)
-    return memory
+    await asking.hold(pages)
+    return asking
 
 
 async def questions(
@@ -108,15 +83,14 @@ async def questions(
                 everyone = [*answers, *[i for i in range(len(one.said)) if i not in answers]]
                 said = everyone[: max(size, len(answers))] if size < len(one.said) else everyone
                 unanswered = [pair for pair in asked if pair[0] != question]
-                memory = await memory_of(embedder, said, one, unanswered)
-                items = await memory.ask(question)
+                found = await items(await memory_of(embedder, said, one, unanswered), question)
                 wanted = {f"said-{i}" for i in answers}
                 needed = len(wanted) if len(wanted) < 5 else len(wanted) // 2
-                hits.append(len(wanted & set(items)) >= needed)
-                noise.append(sum(item.startswith("asked") for item in items))
-                other.append(len(set(items) - wanted) - noise[-1])
+                hits.append(len(wanted & set(found)) >= needed)
+                noise.append(sum(item.startswith("asked") for item in found))
+                other.append(len(set(found) - wanted) - noise[-1])
                 if show:
-                    print("   ", "+" if hits[-1] else "-", question, items)
+                    print("   ", "+" if hits[-1] else "-", question, found)
         print(
             f"  {size} said, {len(asked)} unanswered, {kind}: hit {100 * statistics.mean(hits):.1f} %,"
             f" noise {statistics.mean(noise):.2f}, other {statistics.mean(other):.2f}"
@@ -135,9 +109,9 @@ async def unrelated(
     for one in newcomers:
         memory = await memory_of(embedder, range(len(one.said)), one, asked)
         for request in requests:
-            blocks.append(bool(items := await memory.ask(request)))
-            if show and items:
-                print("   ", request, items)
+            blocks.append(bool(found := await items(memory, request)))
+            if show and found:
+                print("   ", request, found)
     print(f"  unrelated: {100 * statistics.mean(blocks):.1f} % got a block")
 
 

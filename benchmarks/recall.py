@@ -1,6 +1,6 @@
 """How much of what a question needs stands in the recalled block, and what recall costs.
 
-    python benchmarks/recall.py PATH/locomo-dev.json [--embedder fast|quality] [--blocks OUT.jsonl]
+    python benchmarks/recall.py PATH/locomo-dev.json [--embedder fast|quality] [--vectors FILE]
 
 The first argument is a file of LoCoMo's form (not part of this repository). No model and no judge: a turn
 counts as recalled if 60 % of its word trigrams stand in the block, a question if all its evidence turns do.
@@ -30,37 +30,34 @@ from typing import Any
 from uuid import uuid4
 
 import msgspec
-from locomo import Dialogue, Question, read_dialogues, recalled
+from asking import Asking
+from locomo import Dialogue, read_dialogues, recalled
 from quantized import QuantizedEdge
+from vectors import KeptEmbedder
 
 from hearth.config.environment import bundled_token_tables
-from hearth.memory.embed.load import load_embedder
-from hearth.memory.ports import LongTerm
-from hearth.memory.recall.pipeline import recall_block
+from hearth.memory.ports import Embedder, LongTerm
 from hearth.memory.recall.policy import RecallPolicy
-from hearth.memory.recall.query import search_request
 from hearth.memory.recall.tokens import LocalTokenCounter
 from hearth.memory.stores.memory_long_term import MemoryLongTerm
 from hearth.memory.stores.qdrant_server import QdrantServer
 from hearth.memory.stores.vector_child import VectorChild
-from hearth.memory.tiers.indexed import index_record
-from hearth.memory.types import Page, Query, Scope, ShortTermView
+from hearth.memory.types import Block, Page, Query, Scope
 
 BUDGETS = (512, 1024, 2048)
 
 
 @asynccontextmanager
-async def opened(given: argparse.Namespace) -> AsyncIterator[LongTerm]:
+async def opened(given: argparse.Namespace, embedder: Embedder) -> AsyncIterator[LongTerm]:
     """An empty store: exact in this process, of Qdrant Edge with that quantization, or in the server."""
     with TemporaryDirectory() as folder:
         if given.qdrant_url:
             store = VectorChild(Path(folder), given.embedder, qdrant=_server(given))
             await store.start()
         elif given.quantization:
-            embedder = load_embedder(given.embedder)
             store = QuantizedEdge(Path(folder), embedder, given.quantization, given.oversampling)
         else:
-            yield MemoryLongTerm(load_embedder(given.embedder))
+            yield MemoryLongTerm(embedder)
             return
         try:
             yield store
@@ -78,13 +75,15 @@ def _server(given: argparse.Namespace) -> QdrantServer:
     )
 
 
-async def index(store: LongTerm, dialogues: Sequence[Dialogue]) -> None:
-    """Put all pages into the store, each dialogue's as its user's."""
-    for dialogue in dialogues:
-        before = {page.id: page for page in dialogue.pages}
-        await store.upsert([index_record(page, before.get(page.previous or "")) for page in dialogue.pages])
+async def index(store: LongTerm, dialogues: Sequence[Dialogue], embedder: str) -> list[Asking]:
+    """Put all pages into the store, each dialogue's as its user's; whom to ask, in the dialogues' order."""
+    counter = LocalTokenCounter(bundled_token_tables())
+    asked = [Asking(store, Scope(tenant="locomo", user=one.user), embedder, counter) for one in dialogues]
+    for asking, dialogue in zip(asked, dialogues, strict=True):
+        await asking.hold(dialogue.pages)
     if isinstance(store, QuantizedEdge):
         await store.settle()
+    return asked
 
 
 def one_users(dialogues: Sequence[Dialogue]) -> list[Dialogue]:
@@ -96,33 +95,13 @@ def _everyones(page: Page) -> Page:
     return msgspec.structs.replace(page, scope=msgspec.structs.replace(page.scope, user="everyone"))
 
 
-async def ask(
-    store: LongTerm,
-    dialogue: Dialogue,
-    question: Question,
-    policy: RecallPolicy,
-    embedder: str,
-    counter: Any,
-) -> tuple[dict[int, str], float]:
+async def ask(asking: Asking, query: Query, policy: RecallPolicy) -> tuple[dict[int, Block], float]:
     """The block at each budget, and the milliseconds that one took after the store had answered."""
-    scope = Scope(tenant="locomo", user=dialogue.user)
-    query = Query(text=question.text, at=dialogue.end)
-    found = await store.search(search_request(query, owners=(scope.owner,), deadline=5.0, policy=policy))
+    found = await asking.search(query, policy)
     blocks, milliseconds = {}, 0.0
     for budget in BUDGETS:
         started = time.thread_time()
-        block, _ = recall_block(
-            query,
-            found,
-            ShortTermView(),
-            scope=scope,
-            generation=1,
-            policy=policy,
-            embedder=embedder,
-            counter=counter,
-            budget=budget,
-        )
-        blocks[budget] = block.text
+        blocks[budget], _ = asking.block(query, found, policy, budget)
         if budget == policy.budget_tokens:
             milliseconds = (time.thread_time() - started) * 1000
     return blocks, milliseconds
@@ -132,25 +111,23 @@ async def run(
     store: LongTerm, dialogues: Sequence[Dialogue], embedder: str, policy: RecallPolicy
 ) -> list[dict[str, Any]]:
     """Ask everything, print shares and times, return every block."""
-    counter = LocalTokenCounter(bundled_token_tables())
     hits: dict[tuple[int, str], list[bool]] = defaultdict(list)
     empty: dict[int, list[bool]] = defaultdict(list)
     sizes: dict[int, list[int]] = defaultdict(list)
     times, lines = [], []
-    await index(store, dialogues)
-    for dialogue in dialogues:
+    for asking, dialogue in zip(await index(store, dialogues, embedder), dialogues, strict=True):
         for question in dialogue.questions:
-            blocks, milliseconds = await ask(store, dialogue, question, policy, embedder, counter)
+            query = Query(text=question.text, at=dialogue.end)
+            blocks, milliseconds = await ask(asking, query, policy)
             times.append(milliseconds)
             for budget, block in blocks.items():
-                whole = all(recalled(turn, block) for turn in question.evidence)
+                whole = all(recalled(turn, block.text) for turn in question.evidence)
                 hits[budget, question.kind].append(whole)
                 hits[budget, "every kind"].append(whole)
-                empty[budget].append(not block)
-                sizes[budget].append(counter.count(block))
-                lines.append(
-                    {"sample_id": dialogue.name, "question": question.text, "budget": budget, "block": block}
-                )
+                empty[budget].append(not block.text)
+                sizes[budget].append(block.tokens)
+                asked = {"sample_id": dialogue.name, "question": question.text}
+                lines.append({**asked, "budget": budget, "block": block.text})
     print(f"{embedder}, {len(times)} questions")
     for budget in BUDGETS:
         kinds = {
@@ -171,8 +148,9 @@ async def measure(given: argparse.Namespace) -> list[dict[str, Any]]:
     dialogues = read_dialogues(given.data)
     if given.one_user:
         dialogues = one_users(dialogues)
-    async with opened(given) as store:
-        return await run(store, dialogues, load_embedder(given.embedder).name, policy)
+    with KeptEmbedder(given.embedder, given.vectors) as embedder:
+        async with opened(given, embedder) as store:
+            return await run(store, dialogues, embedder.name, policy)
 
 
 def main() -> None:
@@ -182,6 +160,7 @@ def main() -> None:
     )
     arguments.add_argument("data", type=Path)
     arguments.add_argument("--embedder", default="fast", choices=["fast", "quality"])
+    arguments.add_argument("--vectors", type=Path, help="keep what was embedded in this file")
     arguments.add_argument("--blocks", type=Path, help="write every block here, for another scorer")
     arguments.add_argument("--no-floor", action="store_true", help="recall whatever ranks best")
     arguments.add_argument("--qdrant-url", default="", help="search in this server")

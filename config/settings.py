@@ -108,9 +108,10 @@ def _known_weights(given: dict[str, float]) -> dict[str, float]:
     # the engine takes half a second to load, which no configuration without weights should pay
     from hearth.memory.recall.policy import Weights
 
+    known = [name for name in Weights.__struct_fields__ if name != "recency_days"]  # that is no signal's weight
     for name in given:
-        if name not in Weights.__struct_fields__:
-            raise ValueError(f"expected names among {', '.join(Weights.__struct_fields__)}; got {name!r}")
+        if name not in known:
+            raise ValueError(f"expected names among {', '.join(known)}; got {name!r}")
     return given
 
 
@@ -149,7 +150,7 @@ Client: TypeAlias = Literal[
 Access: TypeAlias = Literal["read", "write", "admin"]
 Positive: TypeAlias = Annotated[int, Field(ge=1)]
 WeightsByName: TypeAlias = Annotated[
-    dict[str, Annotated[float, Field(gt=0, le=100)]], AfterValidator(_known_weights)
+    dict[str, Annotated[float, Field(ge=-100, le=100)]], AfterValidator(_known_weights)
 ]
 
 

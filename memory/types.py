@@ -242,6 +242,10 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """Sum of idf-weighted term matches, 0 upwards."""
     coverage: float = 0.0
     """Share of the query's idf mass whose terms the record holds, 0 to 1."""
+    said_score: float = 0.0
+    """The lexical score of what the user said alone; of a memory's whole text."""
+    replied_score: float = 0.0
+    """The lexical score of the reply alone."""
 
 
 class SearchResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ IN_FORCE = {
 }
 """The weights of a tenant that has none of its own, those of signals alone."""
 FIRST, *_, LAST = IN_FORCE
-SHIFTED = {**IN_FORCE, FIRST: 0.02, LAST: 1.0}
+SHIFTED = {**IN_FORCE, FIRST: 0.02, LAST: 2 * max(IN_FORCE.values())}
 """By which one signal tells next to nothing, and another nearly all."""
 ITEMS = 8
 USED = 2
@@ -23,12 +23,16 @@ USED = 2
 
 
 def drawn(count: int, weights: Mapping[str, float], *, noise: float, tenant: str = "acme") -> Iterator[Event]:
-    """Recalls in which the reply drew on the items that score best by those weights, and chance."""
+    """Recalls in which the reply drew on the items that score best by those weights, and chance.
+
+    `noise` is its share, of the mean weight.
+    """
+    spread = noise * sum(map(abs, weights.values())) / len(weights)
     chance = random.Random(7)
     for number in range(count):
         rows = [[round(chance.random(), 3) for _ in weights] for _ in range(ITEMS)]
         scores = [
-            sum(w * v for w, v in zip(weights.values(), row, strict=True)) + chance.gauss(0, noise)
+            sum(w * v for w, v in zip(weights.values(), row, strict=True)) + chance.gauss(0, spread)
             for row in rows
         ]
         used = sorted(range(ITEMS), key=lambda i: -scores[i])[:USED]

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Final
 
 from hearth.memory.ports import TokenCounter
-from hearth.memory.recall import block as form
+from hearth.memory.recall import block
 from hearth.memory.recall.eligible import Shown
+from hearth.memory.recall.pieces import Piece
 from hearth.memory.recall.policy import RecallPolicy
-from hearth.memory.recall.render import TITLES, Group, Item, body, day_line, group_of, item
-from hearth.memory.types import Block, Record
+from hearth.memory.recall.render import TITLES, Form, Group, Item, body, day_line, group_of, item, year_line
+from hearth.memory.types import Block
 
 _SMALLEST: Final = 12
 """Tokens below which no further item is worth trying."""
 _MISFITS: Final = 5
 """Items too long for what is left to their group after which no further one of it is tried."""
+_CHARACTERS: Final = 4
+"""Characters a token, about, by which it is told beforehand whether all will fit."""
 _ID_TOKENS: Final = 6
 """Tokens that the block's id takes at most: one a digit."""
 
@@ -28,13 +31,13 @@ class Assembled:
 
     block: Block
     tokens: dict[str, int]
-    """Of each item that was rendered, shown or not, by record id."""
+    """Of each record of which something was rendered, shown or not, by id."""
     repeated: frozenset[str]
-    """Ids of records left out because an item says the same."""
+    """Ids of records with a side that was left out because an item says the same."""
 
 
 def assemble(
-    ranked: Sequence[Record],
+    ranked: Sequence[Piece],
     *,
     timezone: str,
     budget: int,
@@ -42,15 +45,19 @@ def assemble(
     counter: TokenCounter,
     model: str = "",
 ) -> Assembled:
-    """The block of the records that fit into `budget` tokens; `ranked` has the best first.
+    """The block of the pieces that fit into `budget` tokens; `ranked` has the best first.
 
     Depends on nothing but its arguments. Groups keep their fixed order, items within one the order of time.
+    Where not all can fit, sentences that say little are left out.
     """
-    filling = _Filling(timezone, budget, policy, counter, model)
+    short = sum(len(piece.text) for piece in ranked) > budget * _CHARACTERS
+    form = Form(timezone=timezone, limit=policy.item_tokens, counter=counter, model=model, short=short)
+    filling = _Filling(form, budget, policy.max_items)
     shares = {group: int(getattr(policy.shares, group) * filling.left) for group in TITLES}
     rest = filling.take(ranked, shares)
     filling.take(rest, dict.fromkeys(TITLES, budget))
-    return filling.assembled({record.id: (record.occurred_at, i) for i, record in enumerate(ranked)})
+    times = {piece.record.id: (piece.record.occurred_at, i) for i, piece in reversed([*enumerate(ranked)])}
+    return filling.assembled(times)
 
 
 class _Filling:
@@ -58,16 +65,13 @@ class _Filling:
     the sum is the whole block's count.
     """
 
-    def __init__(
-        self, timezone: str, budget: int, policy: RecallPolicy, counter: TokenCounter, model: str
-    ) -> None:
-        self._timezone, self._policy = timezone, policy
-        self._counter, self._model = counter, model
-        self._used = _ID_TOKENS + sum(map(self._count, form.FRAME))
-        self._budget = budget
-        self._items: dict[str, Item] = {}
+    def __init__(self, form: Form, budget: int, most: int) -> None:
+        self._form, self._budget, self._most = form, budget, most
+        self._used = _ID_TOKENS + sum(map(self._count, block.FRAME))
+        self._items: dict[tuple[str, int], Item] = {}
         self._taken: list[Item] = []
-        self._headings: set[tuple[Group, date | None]] = set()
+        self._records: set[str] = set()
+        self._headings: set[tuple[Group, object]] = set()
         self._shown = Shown()
         self._repeated: set[str] = set()
 
@@ -76,55 +80,68 @@ class _Filling:
         """Tokens that may still be filled."""
         return max(self._budget - self._used, 0)
 
-    def take(self, records: Sequence[Record], shares: dict[Group, int]) -> list[Record]:
+    def take(self, pieces: Sequence[Piece], shares: dict[Group, int]) -> list[Piece]:
         """Take what fits, in order, each group up to its share; return the others."""
-        others: list[Record] = []
+        others: list[Piece] = []
         tries = dict.fromkeys(TITLES, _MISFITS)
-        for record in records:
-            group = group_of(record)
+        for piece in pieces:
+            group = group_of(piece.record)
             room = min(self.left, shares[group])
-            if room < _SMALLEST or not tries[group] or len(self._taken) >= self._policy.max_items:
-                others.append(record)
-            elif (cost := self._cost(record)) > room:
-                others.append(record)
+            if room < _SMALLEST or not tries[group] or self._full(piece.record.id):
+                others.append(piece)
+            elif (cost := self._cost(piece)) > room:
+                others.append(piece)
                 tries[group] -= 1
-            elif self._shown.admits(record):
+            elif self._shown.admits(piece.text):
                 shares[group] -= cost
-                self._add(record, cost)
+                self._add(piece, cost)
             else:
-                self._repeated.add(record.id)
+                self._repeated.add(piece.record.id)
         return others
 
     def assembled(self, order: dict[str, tuple[object, int]]) -> Assembled:
         """The whole, items sorted by `order`. What was reserved for the id gives way to what it takes."""
-        taken = sorted(self._taken, key=lambda one: order[one.id])
-        text = form.wrap(body(taken))
-        block = Block()
+        taken = sorted(self._taken, key=lambda one: (order[one.id], one.side))
+        text = block.wrap(body(taken))
+        made = Block()
         if text:
             opening = self._count(text[: text.index("\n") + 1])
-            tokens = self._used - _ID_TOKENS - self._count(form.FRAME[0]) + opening
-            shown = tuple(one.id for group in TITLES for one in taken if one.group == group)
-            block = Block(text=text, tokens=tokens, items=shown)
-        tokens_by_id = {one.id: one.tokens for one in self._items.values()}
-        return Assembled(block=block, tokens=tokens_by_id, repeated=frozenset(self._repeated))
+            tokens = self._used - _ID_TOKENS - self._count(block.FRAME[0]) + opening
+            shown = (one.id for group in TITLES for one in taken if one.group == group)
+            made = Block(text=text, tokens=tokens, items=tuple(dict.fromkeys(shown)))
+        tokens_by_id = Counter[str]()
+        for one in self._items.values():
+            tokens_by_id[one.id] += one.tokens
+        return Assembled(block=made, tokens=dict(tokens_by_id), repeated=frozenset(self._repeated))
 
-    def _cost(self, record: Record) -> int:
-        one = self._items.get(record.id)
+    def _full(self, record: str) -> bool:
+        return len(self._records) >= self._most and record not in self._records
+
+    def _cost(self, piece: Piece) -> int:
+        key = (piece.record.id, piece.side)
+        one = self._items.get(key)
         if one is None:
-            one = item(record, self._timezone, self._policy.item_tokens, self._counter, self._model)
-            self._items[record.id] = one
-        cost = one.tokens
-        if (one.group, None) not in self._headings:
-            cost += self._count(f"{TITLES[one.group]}\n")
-        if (one.group, one.day) not in self._headings:
-            cost += self._count(day_line(one.day))
-        return cost
+            one = self._items[key] = item(piece, self._form)
+        return one.tokens + sum(
+            self._count(line) for heading, line in _headings(one) if heading not in self._headings
+        )
 
-    def _add(self, record: Record, cost: int) -> None:
-        one = self._items[record.id]
+    def _add(self, piece: Piece, cost: int) -> None:
+        one = self._items[piece.record.id, piece.side]
         self._used += cost
-        self._headings |= {(one.group, None), (one.group, one.day)}
+        self._headings.update(heading for heading, _ in _headings(one))
+        self._records.add(one.id)
         self._taken.append(one)
 
     def _count(self, text: str) -> int:
-        return self._counter.count(text, self._model)
+        return self._form.counter.count(text, self._form.model)
+
+
+def _headings(one: Item) -> tuple[tuple[tuple[Group, object], str], ...]:
+    """What stands above the item, unless another has it already: its group's title, its year and its day."""
+    group, day = one.group, one.day
+    return (
+        ((group, None), f"{TITLES[group]}\n"),
+        ((group, day.year), year_line(day)),
+        ((group, day), day_line(day)),
+    )

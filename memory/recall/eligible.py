@@ -78,9 +78,9 @@ class Shown:
         self._texts: set[str] = set()
         self._words: defaultdict[int, list[frozenset[str]]] = defaultdict(list)
 
-    def admits(self, record: Record) -> bool:
-        """Take `record` in, unless an earlier one says the same, in the same words or nearly: then False."""
-        text, words = _said(" ".join(_parts(record)))
+    def admits(self, said: str) -> bool:
+        """Take `said` in, unless an earlier one says the same, in the same words or nearly: then False."""
+        text, words = _said(said)
         if text in self._texts or any(_same(words, other) for other in self._alike(len(words))):
             return False
         self._texts.add(text)

@@ -12,6 +12,7 @@ from hearth.memory.ports import TokenCounter
 from hearth.memory.recall.assemble import Assembled, assemble
 from hearth.memory.recall.eligible import Gate, Present
 from hearth.memory.recall.lexical import analyzed
+from hearth.memory.recall.pieces import Pieces, pieces_of
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.pool import Analyze, Numbers, Pool, gather
 from hearth.memory.recall.query import lexical_text, shorten
@@ -36,20 +37,23 @@ def recall_block(
     budget: int | None = None,
     analyze: Analyze = analyzed,
 ) -> tuple[Block, tuple[Scored, ...]]:
-    """The block for `query`, and every candidate with what became of it, best first.
+    """The block for `query`, and every candidate with what became of it, with its best side's signals.
 
     `generation` is the user's current one, `embedder` the name of the one that made the vectors, `budget` in
     tokens (None: the policy's). Time is the query's `at`. Pure, and deterministic for equal arguments.
     """
     pool = gather(result, view, lexical_text(query, policy), analyze)
     query = structs.replace(query, text=shorten(query.text, policy.lexical_characters))
-    values = signals(pool, query, policy.weights)
+    pieces = pieces_of(pool.records)
+    values = signals(pool, pieces, query, policy.weights)
     scores = combine(values, policy.weights)
     chances = relevance(pool, query.text, embedder)
-    order = _order(pool, scores)
+    ranked = _ranked(pieces, scores)
+    best = _best(pieces, ranked)
+    order = list(best)
     verdicts = _verdicts(pool, order, chances, Gate(query, scope, generation), policy)
     made = assemble(
-        [pool.records[i] for i in order if verdicts[i] == "in"],
+        [pieces.all[i] for i in ranked if verdicts[pieces.record[i]] == "in"],
         timezone=query.timezone,
         budget=policy.budget_tokens if budget is None else budget,
         policy=policy,
@@ -57,14 +61,27 @@ def recall_block(
         model=model,
     )
     _settle(pool, verdicts, made)
-    named = {**values, "cosine": pool.cosine, "coverage": pool.coverage}
-    return made.block, _scored(pool, order, scores, chances, named, verdicts, made.tokens)
+    own = np.array(list(best.values()), dtype=np.intp)
+    named = {name: numbers[own] for name, numbers in values.items()}
+    named |= {"cosine": pool.cosine[order], "coverage": pool.coverage[order]}
+    return made.block, _scored(pool, order, scores[own], chances[order], named, verdicts, made.tokens)
 
 
-def _order(pool: Pool, scores: Numbers) -> list[int]:
+def _ranked(pieces: Pieces, scores: Numbers) -> list[int]:
     """Best first; equal scores by id, so that the order in which stores answered never shows."""
     rounded = np.round(scores, 9).tolist()
-    return sorted(range(len(rounded)), key=lambda i: (-rounded[i], pool.records[i].id))
+    return sorted(
+        range(len(rounded)), key=lambda i: (-rounded[i], pieces.all[i].record.id, pieces.all[i].side)
+    )
+
+
+def _best(pieces: Pieces, ranked: Sequence[int]) -> dict[int, int]:
+    """The best piece of each record, best first; by the record's place."""
+    best: dict[int, int] = {}
+    records = pieces.record.tolist()
+    for i in ranked:
+        best.setdefault(records[i], i)
+    return best
 
 
 def _verdicts(
@@ -111,11 +128,11 @@ def _scored(
     return tuple(
         Scored(
             record=pool.records[i],
-            score=scored[i],
-            relevance=relevant[i],
-            signals=dict(zip(names, rows[i], strict=True)),
+            score=scored[at],
+            relevance=relevant[at],
+            signals=dict(zip(names, rows[at], strict=True)),
             verdict=verdicts[i],
             tokens=tokens.get(pool.records[i].id, 0),
         )
-        for i in order
+        for at, i in enumerate(order)
     )

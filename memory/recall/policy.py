@@ -8,27 +8,43 @@ import msgspec
 
 
 class Weights(msgspec.Struct, frozen=True, kw_only=True):
-    """Shares of each signal in a candidate's rank score; every signal is scaled to 0..1 before.
+    """Shares of each signal in the rank score of a side: what was said, or replied, in one exchange.
 
-    The values are those that recalled most on LoCoMo's development half (docs/benchmarks.md).
+    Fitted to LoCoMo's development half (benchmarks/fit_rank.py, docs/benchmarks.md): the logarithm of how
+    much likelier a signal of 1 makes it that this side is asked for. Signals are scaled to about 0 to 1.
     """
 
-    text: float = 0.35
-    context: float = 0.35
-    lexical: float = 0.5
-    previous: float = 0.2
-    """Of the own score of the page before, where that page is a candidate too."""
-    next: float = 0.2
-    session: float = 0.3
-    """Of the mean of the session's best three own scores."""
-    speaker: float = 0.1
-    """The question names one side of the dialogue and the candidate is that side's alone."""
-    date: float = 0.3
+    text: float = 1.0
+    """The page's own cosine, among those of all candidates."""
+    context: float = 1.0
+    """The cosine of the page with the one before it, among all candidates'."""
+    standout: float = 1.0
+    """The same in fifths of a standard deviation over the candidates' mean."""
+    lexical: float = 3.0
+    """The side's words, as a share of the best side's."""
+    page_lexical: float = 1.0
+    """The words of the whole page, as a share of the best page's."""
+    previous_context: float = 0.3
+    next_context: float = 0.3
+    previous_lexical: float = 0.5
+    next_lexical: float = 0.5
+    """Of the side that was said before, and after, where that is a candidate's too."""
+    speaker: float = 1.0
+    """The question names one side of the dialogue, or is about the user's self, and this side is theirs."""
+    date: float = 4.0
     """Share of the date parts named in the question that the candidate's day has."""
-    recency: float = 0.03
-    """Halves every `recency_days`."""
-    importance: float = 0.05
-    """Of a memory's importance; pages count as 0.5."""
+    asks: float = -1.0
+    """The side ends with a question."""
+    number: float = 0.5
+    """The side holds a number."""
+    length: float = 1.0
+    """Logarithm of the side's words."""
+    opens: float = 0.5
+    """Nothing was said before it, as far as is known."""
+    recency: float = 0.15
+    """Halves every `recency_days`. Not fitted: a dialogue that has ended tells nothing of it."""
+    importance: float = 0.25
+    """Of a memory's importance; pages count as 0.5. Not fitted: there are no memories in it."""
     recency_days: float = 30.0
 
 
@@ -61,8 +77,8 @@ class RecallPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Of the best candidate's relevance: what every further item must reach too, among few candidates."""
     limit: int = 100
     """Candidates asked of the store for each kind of score."""
-    max_items: int = 60
-    """Items of a block at most, whatever the budget."""
+    max_items: int = 120
+    """Items of a block at most, whatever the budget: one or both sides of an exchange are one."""
     item_tokens: int = 240
     """Tokens of one item at most; longer ones end at a sentence with an ellipsis."""
     embed_characters: int = 600
@@ -79,8 +95,8 @@ class RecallPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 PRESETS: Final[dict[str, RecallPolicy]] = {
     "balanced": RecallPolicy(),
-    "small": RecallPolicy(budget_tokens=512, max_items=24),
-    "large": RecallPolicy(budget_tokens=2048, max_items=120, limit=150),
+    "small": RecallPolicy(budget_tokens=512, max_items=60),
+    "large": RecallPolicy(budget_tokens=2048, max_items=240, limit=150),
     "strict": RecallPolicy(floor=0.8, item_floor=0.4),
 }
 """By name: `balanced` (default), `small` and `large` budgets, `strict`: nothing rather than a weak memory."""

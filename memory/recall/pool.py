@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.memory.recall.function_words import FUNCTION_WORDS
-from hearth.memory.tiers.indexed import record_text
+from hearth.memory.tiers.indexed import record_text, sides_of
 from hearth.memory.types import Candidate, Page, Record, SearchResult, ShortTermView, Vector
 
 Analyze: TypeAlias = Callable[[str], Iterable[Hashable]]
@@ -37,6 +37,8 @@ class Pool:
     """Sum of idf-weighted matches, 0 where no word matches."""
     coverage: Numbers
     """Share of the question's idf mass, 0 to 1."""
+    sides: NDArray[np.float64]
+    """The lexical score of each side alone: a row for what the user said, one for what was replied."""
 
     @property
     def cosine(self) -> Numbers:
@@ -58,13 +60,14 @@ def gather(result: SearchResult, view: ShortTermView, question: str, analyze: An
     if result.vector is None or len(result.candidates) <= _REREAD:
         longterm[3] = _reread(result.candidates, longterm[2], terms, analyze)
     short = _fresh_numbers(fresh, view, result.vector, terms, analyze, _scale(longterm))
-    text, context, lexical, coverage = np.concatenate([longterm, short], axis=1)
+    text, context, lexical, coverage, said, replied = np.concatenate([longterm, short], axis=1)
     return Pool(
         records=[*(candidate.record for candidate in result.candidates), *fresh],
         text=text,
         context=np.where(np.isnan(context), text, context),
         lexical=lexical,
         coverage=coverage,
+        sides=np.stack([said, replied]),
     )
 
 
@@ -83,10 +86,12 @@ def _numbers(candidates: Sequence[Candidate]) -> Numbers:
             nan if c.context_score is None else c.context_score,
             c.lexical_score or 0.0,
             c.coverage,
+            c.said_score,
+            c.replied_score,
         )
         for c in candidates
     ]
-    return np.array(rows, dtype=np.float64).reshape(-1, 4).T
+    return np.array(rows, dtype=np.float64).reshape(-1, 6).T
 
 
 def _scale(longterm: Numbers) -> float:
@@ -117,7 +122,10 @@ def _fresh_numbers(
     if vector is not None and told:
         cosine[told] = np.array([view.vectors[pages[i].id] for i in told]) @ np.array(vector)
     coverage = np.array([_held(record_text(page), terms, analyze) for page in pages], dtype=np.float64)
-    return np.stack([cosine, cosine, coverage * scale, coverage])
+    sides = np.array([[_held(side, terms, analyze) for side in sides_of(page)] for page in pages]).reshape(
+        -1, 2
+    )
+    return np.stack([cosine, cosine, coverage * scale, coverage, *(sides.T * scale)])
 
 
 def _held(text: str, terms: Weighted, analyze: Analyze) -> float:

@@ -1,42 +1,54 @@
-"""The rank score: a weighted sum of named, scaled signals of each candidate and of those around it."""
+"""The rank score: a weighted sum of named, scaled signals of each side and of those around it."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Final
 
 import numpy as np
 
+from hearth.memory.recall.cues import concerns_self
 from hearth.memory.recall.dates import date_parts, day_parts
+from hearth.memory.recall.pieces import NONE, Pieces
 from hearth.memory.recall.policy import Weights
 from hearth.memory.recall.pool import Numbers, Pool
 from hearth.memory.types import Page, Query, Record
 
-BEST_OF_SESSION = 3
+_DEVIATIONS: Final = 5.0
+"""Standard deviations that are scaled to 1."""
 
 
-def signals(pool: Pool, query: Query, weights: Weights) -> Mapping[str, Numbers]:
-    """One array a signal, each scaled to 0..1, under the names of `Weights`' fields."""
-    text, context, lexical = _scaled(pool.text), _scaled(pool.context), _share_of_best(pool.lexical)
-    own = weights.text * text + weights.context * context + weights.lexical * lexical
-    previous, following = _neighbours(pool.records, own)
+def signals(pool: Pool, pieces: Pieces, query: Query, weights: Weights) -> Mapping[str, Numbers]:
+    """One array a signal with a number a piece, under the names of `Weights`' fields."""
+    of = pieces.record
+    context = _scaled(pool.context)[of]
+    lexical = _share_of_best(pool.sides[pieces.side, of])
+    previous_context, next_context = pieces.around(context)
+    previous_lexical, next_lexical = pieces.around(lexical)
     return {
-        "text": text,
+        "text": _scaled(pool.text)[of],
         "context": context,
+        "standout": _standout(pool.context)[of],
         "lexical": lexical,
-        "previous": previous,
-        "next": following,
-        "session": _sessions(pool.records, own),
-        "speaker": _speaker(pool.records, query.text),
-        "date": _dates(pool.records, query),
-        "recency": _recency(pool.records, query.at, weights.recency_days),
-        "importance": np.array([0.5 if isinstance(r, Page) else r.importance for r in pool.records]),
+        "page_lexical": _share_of_best(pool.lexical)[of],
+        "previous_context": previous_context,
+        "next_context": next_context,
+        "previous_lexical": previous_lexical,
+        "next_lexical": next_lexical,
+        "speaker": _speaker(pieces, query.text),
+        "date": _dates(pool.records, query)[of],
+        "asks": pieces.asks,
+        "number": pieces.number,
+        "length": pieces.length,
+        "opens": (pieces.previous == NONE).astype(np.float64),
+        "recency": _recency(pool.records, query.at, weights.recency_days)[of],
+        "importance": np.array([0.5 if isinstance(r, Page) else r.importance for r in pool.records])[of],
     }
 
 
 def combine(values: Mapping[str, Numbers], weights: Weights) -> Numbers:
-    """The weighted sum: one rank score a candidate, higher is better."""
+    """The weighted sum: one rank score a piece, higher is better."""
     return np.asarray(np.sum([getattr(weights, name) * numbers for name, numbers in values.items()], axis=0))
 
 
@@ -50,53 +62,38 @@ def _scaled(numbers: Numbers) -> Numbers:
     return np.where(known, scaled, 0.0)
 
 
+def _standout(numbers: Numbers) -> Numbers:
+    """How far each stands out from the mean; 0 for those that have no number, and where all are equal."""
+    known = ~np.isnan(numbers)
+    deviation = numbers[known].std() if known.any() else 0.0
+    if deviation <= 0:
+        return np.zeros_like(numbers)
+    return np.where(known, (numbers - numbers[known].mean()) / (deviation * _DEVIATIONS), 0.0)
+
+
 def _share_of_best(numbers: Numbers) -> Numbers:
     best = numbers.max(initial=0.0)
     return numbers / best if best > 0 else np.zeros_like(numbers)
 
 
-def _neighbours(records: Sequence[Record], own: Numbers) -> tuple[Numbers, Numbers]:
-    """Own scores of the page before and after, 0 where that is no candidate. A memory stands for itself."""
-    place = {record.id: i for i, record in enumerate(records)}
-    scores: list[float] = own.tolist()
-    previous, following = [0.0] * len(scores), [0.0] * len(scores)
-    for i, record in enumerate(records):
-        if not isinstance(record, Page):
-            previous[i] = following[i] = scores[i]
-        elif record.previous is not None and (before := place.get(record.previous)) is not None:
-            previous[i] = scores[before]
-            following[before] = max(following[before], scores[i])
-    return np.array(previous), np.array(following)
+def _speaker(pieces: Pieces, question: str) -> Numbers:
+    """1 for the words of whom the question is about, -1 for the other's, 0 where it is about neither or both.
 
-
-def _sessions(records: Sequence[Record], own: Numbers) -> Numbers:
-    """Mean of the session's best three own scores; its own for a record that belongs to no session."""
-    members: dict[str, list[int]] = defaultdict(list)
-    for i, record in enumerate(records):
-        if record.scope.session and isinstance(record, Page):
-            members[record.scope.session].append(i)
-    scores: list[float] = own.tolist()
-    for places in members.values():
-        best = sorted((scores[i] for i in places), reverse=True)[:BEST_OF_SESSION]
-        mean = sum(best) / len(best)
-        for i in places:
-            scores[i] = mean
-    return np.array(scores)
-
-
-def _speaker(records: Sequence[Record], question: str) -> Numbers:
-    """1 where the question names one speaker and only that one speaks on the page."""
-    names = {name for r in records if isinstance(r, Page) for name in (r.user_name, r.reply_name) if name}
+    Where speakers have names, the question names one; where they have none, it is about the user's self.
+    """
     folded = question.casefold()
+    names = {piece.speaker for piece in pieces.all if piece.speaker}
     named = {name for name in names if name.casefold() in folded}
-    if len(named) != 1:
-        return np.zeros(len(records))
-    return np.array([float(isinstance(r, Page) and _speakers(r) == named) for r in records])
-
-
-def _speakers(page: Page) -> set[str]:
-    sides = ((page.user_name, page.user_text), (page.reply_name, page.reply_text))
-    return {name for name, text in sides if name and text}
+    of_self = float(concerns_self(question))
+    return np.array(
+        [
+            (1.0 if piece.speaker in named else -1.0) * (len(named) == 1)
+            if piece.speaker
+            else of_self * (1.0 - piece.side)
+            for piece in pieces.all
+        ],
+        dtype=np.float64,
+    )
 
 
 def _dates(records: Sequence[Record], query: Query) -> Numbers:

@@ -13,7 +13,7 @@ _REST: Final = 4
 _RANKED_OUT: Final = frozenset({"below floor", "over budget"})
 """Verdicts of the ranking; all others are of the record or the request, which no weight can change."""
 _DIGITS: Final = 3
-"""Of a signal, which lies between 0 and 1: a third of what the whole numbers take, compressed."""
+"""Of a signal, which is of the size of 1: a third of what the whole numbers take, compressed."""
 
 
 def ranking_of(items: Sequence[Scored | TracedItem], *, also: Collection[str] = ()) -> Ranking | None:

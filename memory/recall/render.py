@@ -1,8 +1,7 @@
-"""Turns records into the block's lines: groups, days and items, each escaped and cut to a length."""
+"""Turns pieces into the block's lines: groups, days and items, each escaped and cut to a length."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -10,8 +9,10 @@ from functools import lru_cache
 from typing import Final, Literal, TypeAlias, assert_never
 
 from hearth.memory.ports import TokenCounter
+from hearth.memory.recall.abridge import ELLIPSIS, SENTENCE_END, abridged
 from hearth.memory.recall.dates import local_day
 from hearth.memory.recall.escape import escape_lines
+from hearth.memory.recall.pieces import Piece
 from hearth.memory.types import Memory, MemoryType, Page, Record
 
 Group: TypeAlias = Literal["profile", "facts", "conversation", "knowledge"]
@@ -23,19 +24,37 @@ TITLES: Final[dict[Group, str]] = {
 }
 """In the order in which the block shows them."""
 
-_ELLIPSIS: Final = "…"
-_SENTENCE_END: Final = re.compile(r"[.!?…][\"'»”’)\]]*(?=\s)|[。！？]|\n")
+_SPEAKERS: Final = ("user", "assistant")
 _REPLY_SHARE: Final = 0.4
+"""Of a record's tokens that its reply may take in any case."""
+_PER_TOKEN: Final = 4
+"""Characters, about, in English."""
 _CHARACTERS: Final = 16
 """Characters for each token of the limit that are looked at; more to a token has only white space."""
-"""Of a page's tokens that its reply may take where the whole is too long: what the user said comes first."""
+_WEEKDAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """How a piece is rendered."""
+
+    timezone: str
+    limit: int
+    """Tokens of one record's text at most, nearly."""
+    counter: TokenCounter
+    model: str
+    short: bool
+    """True to leave out sentences that say little."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One record as it would stand in the block."""
+    """One piece as it would stand in the block."""
 
     id: str
+    """Of its record."""
+    side: int
     group: Group
     day: date
     text: str
@@ -43,20 +62,17 @@ class Item:
     tokens: int
 
 
-def item(record: Record, timezone: str, limit: int, counter: TokenCounter, model: str) -> Item:
-    """`record` rendered for a user in `timezone`, in about `limit` tokens at most."""
-    count = counter.count
-    text = (
-        _page(record, limit, counter, model)
-        if isinstance(record, Page)
-        else _memory(record, timezone, limit, counter, model)
-    )
+def item(piece: Piece, form: Form) -> Item:
+    """The piece as `form` has it."""
+    record = piece.record
+    text = _memory(record, form) if isinstance(record, Memory) else _side(piece, form)
     return Item(
         id=record.id,
+        side=piece.side,
         group=group_of(record),
-        day=local_day(record.occurred_at, timezone),
+        day=local_day(record.occurred_at, form.timezone),
         text=text,
-        tokens=count(text, model),
+        tokens=form.counter.count(text, form.model),
     )
 
 
@@ -68,24 +84,31 @@ def group_of(record: Record) -> Group:
 
 
 def body(items: Sequence[Item]) -> str:
-    """The block's inner lines: groups in fixed order, within them days and items in order of time given."""
+    """The block's inner lines: groups in fixed order, in them years, days and items as given."""
     lines: list[str] = []
     for group, title in TITLES.items():
         mine = [one for one in items if one.group == group]
         if mine:
             lines.append(f"{title}\n")
-        day = None
+        before: date | None = None
         for one in mine:
-            if one.day != day:
-                day = one.day
-                lines.append(day_line(day))
+            if before is None or before.year != one.day.year:
+                lines.append(year_line(one.day))
+            if before != one.day:
+                lines.append(day_line(one.day))
+            before = one.day
             lines.append(one.text)
     return "".join(lines)
 
 
+def year_line(day: date) -> str:
+    """The line above a year's days."""
+    return f"{day.year}\n"
+
+
 def day_line(day: date) -> str:
-    """The line above a day's items: ISO date and English weekday, whatever the process's locale."""
-    return f"{day.isoformat()} {('Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun')[day.weekday()]}\n"
+    """The line above a day's items: English, whatever the process's locale, and five tokens."""
+    return f"{_WEEKDAYS[day.weekday()]} {day.day} {_MONTHS[day.month - 1]}\n"
 
 
 def shorten(text: str, limit: int, counter: TokenCounter, model: str = "") -> str:
@@ -93,24 +116,31 @@ def shorten(text: str, limit: int, counter: TokenCounter, model: str = "") -> st
     if _surely_fits(text, limit) or (total := counter.count(text, model)) <= limit:
         return text
     room = max(int(len(text) * limit / total), 1)
-    ends = [found.end() for found in _SENTENCE_END.finditer(text, 0, room)]
+    ends = [found.end() for found in SENTENCE_END.finditer(text, 0, room)]
     if ends and ends[-1] >= room // 2:
-        return f"{text[: ends[-1]].rstrip()} {_ELLIPSIS}"
+        return f"{text[: ends[-1]].rstrip()} {ELLIPSIS}"
     space = text.rfind(" ", room // 2, room)
-    return f"{text[: space if space > 0 else room].rstrip()}{_ELLIPSIS}"
+    return f"{text[: space if space > 0 else room].rstrip()}{ELLIPSIS}"
 
 
-def _page(page: Page, limit: int, counter: TokenCounter, model: str) -> str:
-    said, replied = _head(page.user_text, limit), _head(page.reply_text, limit)
-    if not _surely_fits(said + replied, limit) and (
-        counter.count(said, model) + counter.count(replied, model) > limit
-    ):
-        said_limit = max(limit - counter.count(replied, model), int(limit * (1 - _REPLY_SHARE)))
-        said = shorten(said, said_limit, counter, model)
-        replied = shorten(replied, max(limit - counter.count(said, model), 1), counter, model)
-    sides = ((page.user_name or "user", said), (page.reply_name or "assistant", replied))
-    lines = [line for name, text in sides for line in _spoken(name, text)]
+def _side(piece: Piece, form: Form) -> str:
+    lines = escape_lines(_cut(piece.text, _limit(piece, form.limit), form))
+    if not lines:
+        return ""
+    lines[0] = f"{_name(piece.speaker or _SPEAKERS[piece.side])}: {lines[0]}"
     return _indented(lines)
+
+
+def _limit(piece: Piece, limit: int) -> int:
+    """Tokens of the side: of a reply what the user's words leave, as far as their length tells."""
+    if not piece.side or not isinstance(piece.record, Page):
+        return limit
+    return max(limit - len(piece.record.user_text) // _PER_TOKEN, int(limit * _REPLY_SHARE))
+
+
+def _cut(text: str, limit: int, form: Form) -> str:
+    head = _head(text, limit)
+    return shorten(abridged(head) if form.short else head, limit, form.counter, form.model)
 
 
 def _head(text: str, limit: int) -> str:
@@ -123,21 +153,16 @@ def _surely_fits(text: str, limit: int) -> bool:
     return len(text) * 4 <= limit or len(text.encode("utf-8", "surrogatepass")) <= limit
 
 
-def _spoken(name: str, text: str) -> list[str]:
-    lines = escape_lines(text)
-    return [f"{_name(name)}: {lines[0]}", *lines[1:]] if lines else []
-
-
 @lru_cache(maxsize=1024)
 def _name(name: str) -> str:
     return " ".join(escape_lines(name)).replace(":", "")[:60] or "user"
 
 
-def _memory(memory: Memory, timezone: str, limit: int, counter: TokenCounter, model: str) -> str:
-    lines = escape_lines(shorten(_head(memory.text, limit), limit, counter, model))
+def _memory(memory: Memory, form: Form) -> str:
+    lines = escape_lines(_cut(memory.text, form.limit, form))
     notes = []
     if memory.valid_to is not None:
-        notes.append(f"until {local_day(memory.valid_to, timezone).isoformat()}")
+        notes.append(f"until {local_day(memory.valid_to, form.timezone).isoformat()}")
     source = memory.metadata.get("source")
     if memory.type == "knowledge" and isinstance(source, str):
         notes.append(f"source: {' '.join(escape_lines(source))[:120]}")

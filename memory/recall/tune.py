@@ -21,15 +21,16 @@ NEEDED: Final = 50
 """Recalls below which a held-back third tells nothing."""
 _HELD_BACK: Final = 3
 """One in so many."""
-_SHARPNESS: Final = 10.0
-"""A tenth of a score is a clear difference."""
+_CLEAR: Final = 2.0
+"""Logit of what the old weights make of a pair, in the mean: their own scale tells how sure a difference is."""
 _STIFFNESS: Final = 0.02
 """What it costs to move a weight by `_STEP`, beside a loss of 0.7 for not knowing; less the more recalls tell
 than are needed.
 """
-_STEP: Final = 0.1
+_STEP: Final = 0.4
+"""Of the mean weight."""
 _LEAST: Final = 0.001
-"""Of a weight: nothing, but no zero to divide by."""
+"""Of a weight, whose sign stays: what speaks against a candidate speaks against it for every tenant."""
 _ROUNDS: Final = 3_000
 _DIGITS: Final = 3
 _WORTH: Final = 0.01
@@ -103,23 +104,29 @@ def _is_held_back(lesson: Lesson) -> bool:
 
 
 def _fitted(lessons: Sequence[Lesson], old: Numbers) -> Numbers:
-    """The weights of the least loss, with the sum of the old ones, by accelerated projected descent."""
-    rows = np.concatenate([lesson.differences for lesson in lessons])
+    """The weights of the least loss, of the old ones' signs and size, by accelerated projected descent."""
     mass = np.concatenate([lesson.weights for lesson in lessons])
     mass /= mass.sum()
-    stiff = _STIFFNESS / _STEP**2 * NEEDED / len(lessons)
-    curved = _SHARPNESS**2 / 4 * np.linalg.norm(rows * np.sqrt(mass)[:, None], 2) ** 2 + stiff
+    rows = np.concatenate([lesson.differences for lesson in lessons])
+    rows = rows * (_CLEAR / max(float(np.average(np.abs(rows @ old), weights=mass)), _LEAST))
+    stiff = _STIFFNESS / (_STEP * np.abs(old).mean()) ** 2 * NEEDED / len(lessons)
+    curved = np.linalg.norm(rows * np.sqrt(mass)[:, None], 2) ** 2 / 4 + stiff
     now, ahead, pace = old, old, 1.0
     for _ in range(_ROUNDS):
-        wrong = 1.0 / (1.0 + np.exp(np.clip(_SHARPNESS * (rows @ ahead), -60.0, 60.0)))
-        slope = -_SHARPNESS * (rows.T @ (mass * wrong)) + stiff * (ahead - old)
-        then = np.maximum(ahead - slope / curved, _LEAST)
+        wrong = 1.0 / (1.0 + np.exp(np.clip(rows @ ahead, -60.0, 60.0)))
+        slope = -(rows.T @ (mass * wrong)) + stiff * (ahead - old)
+        then = _of_signs(ahead - slope / curved, old)
         faster = (1 + np.sqrt(1 + 4 * pace**2)) / 2
         ahead, pace = then + (pace - 1) / faster * (then - now), faster
         if np.abs(then - now).max() < 1e-7:
             break
         now = then
-    return np.asarray(np.maximum(np.round(then * old.sum() / then.sum(), _DIGITS), _LEAST))
+    return _of_signs(np.round(then * np.abs(old).sum() / np.abs(then).sum(), _DIGITS), old)
+
+
+def _of_signs(weights: Numbers, old: Numbers) -> Numbers:
+    """The weights, those that have left the old ones' side of zero at the least that there is of it."""
+    return np.asarray(np.where(old < 0, np.minimum(weights, -_LEAST), np.maximum(weights, _LEAST)))
 
 
 def _right(lessons: Sequence[Lesson], weights: Numbers) -> Numbers:

@@ -17,6 +17,7 @@ from hearth.memory.errors import BadInput
 from hearth.memory.ports import Embedder, Indexed, SearchRequest
 from hearth.memory.stores.edge_index import EdgeIndex
 from hearth.memory.stores.hits import decode_hits, decode_record, encode_hits
+from hearth.memory.stores.telling import embed_telling
 from hearth.memory.stores.vector_index import Embedded
 from hearth.memory.types import Record, SearchResult, Vector
 
@@ -89,8 +90,9 @@ class EdgeLongTerm:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def _search(self, request: SearchRequest) -> SearchResult:
-        vector = request.vector or self._embedder.embed_queries([request.text])[0]
         words = self._index.weigh(request.owners, self._index.terms_of(request))
+        telling = self._index.telling(request, words)
+        vector = request.vector or embed_telling(self._embedder, request.text, telling)
         hits = self._index.search(request, vector, words)
         return SearchResult(candidates=decode_hits(encode_hits(hits)), vector=vector)
 

@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 LOCK_SECONDS = 5.0
 """How long a process that is going away may still hold the lock."""
-_FORMAT = 2
+_FORMAT = 3
 CHECKPOINT_EVERY = 2_000
 """Writes between two flushes proper: about 20 MB of write-ahead log, 0.2 s to replay."""
 _SHARD, _FRESH, _STALE = "shard", "shard.fresh", "shard.stale"

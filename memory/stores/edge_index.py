@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import assert_never
 
@@ -28,9 +29,20 @@ from hearth.memory.stores.hybrid import (
     owned_by,
     search,
 )
-from hearth.memory.stores.points import RECORD, payload_of, point_digest, record_dimensions, record_of
-from hearth.memory.stores.terms import QueryTerms, saturated, terms_of
+from hearth.memory.stores.points import (
+    RECORD,
+    WORDS,
+    Kept,
+    kept_of,
+    payload_of,
+    point_digest,
+    record_dimensions,
+    record_of,
+)
+from hearth.memory.stores.telling import telling_text
+from hearth.memory.stores.terms import QueryTerms, saturated, terms_of, together
 from hearth.memory.stores.vector_index import PART, Embedded
+from hearth.memory.tiers.indexed import sides_of
 from hearth.memory.types import Vector
 
 _SHARD_NAME = "shard"
@@ -82,6 +94,10 @@ class EdgeIndex:
         with _translated():
             return self._terms.weigh(owners, terms)
 
+    def telling(self, request: SearchRequest, words: QueryTerms) -> str:
+        """See VectorIndex."""
+        return telling_text(request.text, words.common, self._analyzer)
+
     def search(
         self, request: SearchRequest, vector: Vector | None, words: QueryTerms, *, by: float = 0.0
     ) -> list[Hit]:
@@ -91,9 +107,9 @@ class EdgeIndex:
 
     def put(self, points: Sequence[Embedded]) -> None:
         """See VectorIndex."""
-        weights = [saturated(self._analyzer.terms(one.item.text)) for one in points]
-        made = [_point_of(one, held) for one, held in zip(points, weights, strict=True)]
-        counted = [terms_of(one.item.record, held) for one, held in zip(points, weights, strict=True)]
+        words = [[self._analyzer.terms(side) for side in sides_of(one.item.record)] for one in points]
+        made = [_point_of(one, sides) for one, sides in zip(points, words, strict=True)]
+        counted = [terms_of(one.item.record, chain(*sides)) for one, sides in zip(points, words, strict=True)]
         with _translated():
             self.collection.shard.update(qdrant.UpdateOperation.upsert_points(made))
             if self._terms.add(counted):
@@ -163,12 +179,12 @@ class EdgeIndex:
 
     def score(
         self, queries: Queries, owners: AnyOf, points: Sequence[qdrant.PointId]
-    ) -> tuple[Scores[qdrant.PointId], Mapping[qdrant.PointId, msgspec.Raw]]:
+    ) -> tuple[Scores[qdrant.PointId], Mapping[qdrant.PointId, Kept]]:
         """See Engine. The points' ids are made of their owners, who need not be compared again."""
         only = qdrant.Filter(must=[qdrant.HasIdCondition(set(points))])
         scores = self._scores(queries, only, len(points))
-        found = self.collection.shard.retrieve(list(points), [RECORD], False)
-        return scores, {point.id: record_of(point.payload) for point in found}
+        found = self.collection.shard.retrieve(list(points), [RECORD, WORDS], False)
+        return scores, {point.id: kept_of(point.payload) for point in found}
 
     def _scores(
         self, queries: Queries, only: qdrant.Filter, limit: int
@@ -200,14 +216,14 @@ def _point(owner: str, record: str) -> int:
     return int.from_bytes(point_digest(owner, record, size=8))
 
 
-def _point_of(one: Embedded, weights: Mapping[int, float]) -> qdrant.Point:
+def _point_of(one: Embedded, sides: Sequence[Mapping[int, int]]) -> qdrant.Point:
     record = one.item.record
     vectors: dict[str, qdrant.NamedVector] = {
         "text": one.text,
         "context": one.context,
-        "lexical": qdrant.SparseVector(*record_dimensions(weights)),
+        "lexical": qdrant.SparseVector(*record_dimensions(saturated(together(sides)))),
     }
-    return qdrant.Point(_point(record.scope.owner, record.id), vectors, payload_of(record))
+    return qdrant.Point(_point(record.scope.owner, record.id), vectors, payload_of(record, sides))
 
 
 def _query(near: Near) -> qdrant.Query:

@@ -21,6 +21,8 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     context_score: float | None = None
     lexical_score: float | None = None
     coverage: float = 0.0
+    said_score: float = 0.0
+    replied_score: float = 0.0
 
 
 def encode_hits(hits: Sequence[Hit]) -> bytes:

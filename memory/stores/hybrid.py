@@ -6,16 +6,15 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
-import msgspec
-
 from hearth.memory.errors import BadInput
 from hearth.memory.events.codec import micros
 from hearth.memory.filters import fold_text, metadata_terms
 from hearth.memory.ports import MemoryFilter, SearchRequest
 from hearth.memory.stores.hits import Hit
-from hearth.memory.stores.points import coverage_dimensions, query_dimensions
+from hearth.memory.stores.points import Kept, query_dimensions
 from hearth.memory.stores.prefusion import best
 from hearth.memory.stores.terms import QueryTerms
+from hearth.memory.stores.words import score_words
 from hearth.memory.types import Scope, Vector
 
 K = TypeVar("K", bound=Hashable)
@@ -79,9 +78,9 @@ class Engine(Protocol[K]):
 
     def score(
         self, queries: Queries, owners: AnyOf, points: Sequence[K]
-    ) -> tuple[Scores[K], Mapping[K, msgspec.Raw]]:
-        """Scores of those points alone by each query, and their records' JSON. A point that the first query
-        does not score, since it was removed meanwhile, has no record.
+    ) -> tuple[Scores[K], Mapping[K, Kept]]:
+        """Scores of those points alone by each query, and what they hold: nothing of a point that the first
+        query does not score, since it was removed meanwhile.
         """
         ...
 
@@ -90,7 +89,8 @@ def search(engine: Engine[K], request: SearchRequest, vector: Vector | None, wor
     """The best candidates, each with all its scores; dense ones only with a `vector`.
 
     One batch of three queries finds them, by words that tell something; the best by a rough fusion get all
-    their scores in a second one over those points alone. Raises BadInput without owners.
+    their dense scores in a second one over those points alone, and those of their words from what they hold:
+    the engine would walk the lists of everybody's words again. Raises BadInput without owners.
     """
     owners = owned_by(*request.owners)
     telling = _queries(vector, words.telling)
@@ -100,7 +100,8 @@ def search(engine: Engine[K], request: SearchRequest, vector: Vector | None, wor
     kept = best(found, limit=request.limit)
     if not kept:
         return []
-    return _hits(kept, *engine.score(_queries(vector, words) | _coverage(words), owners, kept))
+    # Without a vector, any query will do that brings the points.
+    return _hits(kept, *engine.score(_dense(vector) or telling, owners, kept), words)
 
 
 def owned_by(*owners: str) -> AnyOf:
@@ -130,28 +131,29 @@ def _conditions(where: MemoryFilter) -> list[Condition]:
     return found
 
 
+def _dense(vector: Vector | None) -> Queries:
+    return {} if vector is None else {name: Near(name, vector) for name in ("text", "context")}
+
+
 def _queries(vector: Vector | None, words: QueryTerms) -> Queries:
-    queries = {} if vector is None else {name: Near(name, vector) for name in ("text", "context")}
+    queries = _dense(vector)
     if words.held:
         queries["lexical"] = Near("lexical", Sparse(*query_dimensions(words)))
     return queries
 
 
-def _coverage(words: QueryTerms) -> Queries:
-    return {"coverage": Near("lexical", Sparse(*coverage_dimensions(words)))} if words.held else {}
-
-
-def _hits(kept: Sequence[K], scores: Scores[K], records: Mapping[K, msgspec.Raw]) -> list[Hit]:
+def _hits(kept: Sequence[K], scores: Scores[K], held: Mapping[K, Kept], words: QueryTerms) -> list[Hit]:
     text, context = scores.get("text", {}), scores.get("context", {})
-    lexical, coverage = scores.get("lexical", {}), scores.get("coverage", {})
+    there = [point for point in kept if point in held]
     return [
         Hit(
-            record=records[point],
+            record=held[point].record,
             text_score=text.get(point),
             context_score=context.get(point),
-            lexical_score=lexical.get(point, 0.0),
-            coverage=min(coverage.get(point, 0.0), 1.0),
+            lexical_score=lexical.lexical,
+            coverage=lexical.coverage,
+            said_score=lexical.sides[0],
+            replied_score=lexical.sides[1],
         )
-        for point in kept
-        if point in records
+        for point, lexical in zip(there, score_words([held[p].words for p in there], words), strict=True)
     ]

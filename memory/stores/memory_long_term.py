@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,10 @@ from hearth.memory.filters import meets
 from hearth.memory.ports import Embedder, Indexed, SearchRequest
 from hearth.memory.stores.analyzer import Analyzer
 from hearth.memory.stores.sqlite_terms import SqliteTerms
-from hearth.memory.stores.terms import QueryTerms, saturated, terms_of
+from hearth.memory.stores.telling import embed_telling, telling_text
+from hearth.memory.stores.terms import QueryTerms, terms_of
+from hearth.memory.stores.words import WordScores, packed_words, score_words
+from hearth.memory.tiers.indexed import sides_of
 from hearth.memory.types import Candidate, Record, Scope, SearchResult, Vector
 
 _Array = npt.NDArray[np.float32]
@@ -25,7 +29,7 @@ class _Entry:
     record: Record
     text: _Array
     context: _Array
-    weights: dict[int, float]
+    words: str
 
 
 class MemoryLongTerm:
@@ -44,11 +48,12 @@ class MemoryLongTerm:
         """
         if not request.owners:
             raise BadInput("owners", request.owners, "at least one owner")
-        vector = request.vector or self._embedder.embed_queries([request.text])[0]
         terms: Counter[int] = self._analyzer.terms(request.lexical or request.text)
         words = self._terms.weigh(request.owners, terms)
-        query = np.asarray(vector, dtype=np.float32)
-        found = [_candidate(entry, query, words) for entry in self._mine(request)]
+        vector = request.vector or self._embed(request.text, words)
+        query, mine = np.asarray(vector, dtype=np.float32), self._mine(request)
+        scores = score_words([entry.words for entry in mine], words)
+        found = [_candidate(entry, query, held) for entry, held in zip(mine, scores, strict=True)]
         return SearchResult(candidates=tuple(_best(found, request.limit)), vector=vector)
 
     async def upsert(self, records: Sequence[Indexed]) -> None:
@@ -56,11 +61,11 @@ class MemoryLongTerm:
         for item in records:
             scope = item.record.scope
             text, context = self._embedder.embed_documents([item.text, item.context])
-            counts = self._analyzer.terms(item.text)
+            sides = [self._analyzer.terms(side) for side in sides_of(item.record)]
             self._entries.setdefault(scope.owner, {})[item.record.id] = _Entry(
-                record=item.record, text=_array(text), context=_array(context), weights=saturated(counts)
+                record=item.record, text=_array(text), context=_array(context), words=packed_words(sides)
             )
-            self._terms.add([terms_of(item.record, counts)])
+            self._terms.add([terms_of(item.record, chain(*sides))])
 
     async def flush(self) -> None:
         """See LongTerm. There is nothing to do."""
@@ -93,6 +98,9 @@ class MemoryLongTerm:
         self._entries.clear()
         self._terms.close()
 
+    def _embed(self, text: str, words: QueryTerms) -> Vector:
+        return embed_telling(self._embedder, text, telling_text(text, words.common, self._analyzer))
+
     def _mine(self, request: SearchRequest) -> list[_Entry]:
         entries = [entry for owner in dict.fromkeys(request.owners) for entry in self._owned(owner)]
         return [entry for entry in entries if meets(entry.record, request.where)]
@@ -105,14 +113,16 @@ def _array(vector: Vector) -> _Array:
     return np.asarray(vector, dtype=np.float32)
 
 
-def _candidate(entry: _Entry, query: _Array, words: QueryTerms) -> Candidate:
-    shared = [term for term in words.held if term in entry.weights]
+def _candidate(entry: _Entry, query: _Array, held: WordScores) -> Candidate:
+    said, replied = held.sides
     return Candidate(
         record=entry.record,
         text_score=float(entry.text @ query),
         context_score=float(entry.context @ query),
-        lexical_score=sum(words.held[term] * entry.weights[term] for term in shared),
-        coverage=sum(words.held[term] for term in shared) / words.mass if shared else 0.0,
+        lexical_score=held.lexical,
+        coverage=held.coverage,
+        said_score=said,
+        replied_score=replied,
     )
 
 

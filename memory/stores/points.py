@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 
 import msgspec
@@ -11,13 +12,14 @@ from hearth.memory.errors import BadInput
 from hearth.memory.events.codec import micros
 from hearth.memory.filters import fold_text, kind_of, metadata_of, tags_of
 from hearth.memory.stores.terms import QueryTerms
+from hearth.memory.stores.words import packed_words
 from hearth.memory.tiers.indexed import record_text
 from hearth.memory.types import Record
 
 RECORD = "record"
 """The payload's field that holds the record, as JSON."""
-_PRESENCE = 0x80000000
-"""Added to a term's id: a second dimension of weight 1 for it, so that the engine itself sums coverage."""
+WORDS = "words"
+"""The payload's field that holds the record's counted words by side, packed."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -30,8 +32,11 @@ def point_digest(owner: str, record: str, *, size: int) -> bytes:
     return blake2b(f"{owner}\n{record}".encode(), digest_size=size).digest()
 
 
-def payload_of(record: Record) -> dict[str, object]:
-    """The record itself, and what a search can be restricted by. Raises BadInput for a lone surrogate."""
+def payload_of(record: Record, sides: Sequence[Mapping[int, int]]) -> dict[str, object]:
+    """The record itself, its sides' counted terms, and what a search can be restricted by.
+
+    Raises BadInput for a lone surrogate.
+    """
     scope = record.scope
     return {
         "owner": scope.owner,
@@ -46,8 +51,22 @@ def payload_of(record: Record) -> dict[str, object]:
         "tags": list(tags_of(record)),
         "metadata": metadata_of(record),
         "folded": fold_text(record_text(record)),
+        WORDS: packed_words(sides),
         RECORD: _stored(record),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a search reads of a point."""
+
+    record: msgspec.Raw
+    words: str
+
+
+def kept_of(payload: Mapping[str, object] | None) -> Kept:
+    """What a search reads, out of a payload."""
+    return Kept(record_of(payload), str((payload or {})[WORDS]))
 
 
 def record_of(payload: Mapping[str, object] | None) -> msgspec.Raw:
@@ -56,20 +75,13 @@ def record_of(payload: Mapping[str, object] | None) -> msgspec.Raw:
 
 
 def record_dimensions(weights: Mapping[int, float]) -> tuple[list[int], list[float]]:
-    """Indices and values of a record's `lexical` vector: each term's weight, and that it is there."""
-    terms = list(weights)
-    return terms + [term | _PRESENCE for term in terms], list(weights.values()) + [1.0] * len(terms)
+    """Indices and values of a record's `lexical` vector."""
+    return list(weights), list(weights.values())
 
 
 def query_dimensions(words: QueryTerms) -> tuple[list[int], list[float]]:
     """Indices and values whose product with a record's is its BM25 score."""
     return list(words.held), list(words.held.values())
-
-
-def coverage_dimensions(words: QueryTerms) -> tuple[list[int], list[float]]:
-    """Indices and values whose product with a record's is the share of the question that it holds, 0 to 1."""
-    shares = [weight / words.mass for weight in words.held.values()]
-    return [term | _PRESENCE for term in words.held], shares
 
 
 def _stored(record: Record) -> str:

@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-FORMAT = 1
+FORMAT = 2
 """Ends the collection's name: a program of another format fills one of its own from the log."""
 OPEN_SECONDS = 10.0
 """For looking after the collection; making one takes a server about a second."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TypeAlias, TypeVar, assert_never
 from uuid import UUID
@@ -32,13 +33,24 @@ from hearth.memory.stores.hybrid import (
     owned_by,
     search,
 )
-from hearth.memory.stores.points import RECORD, payload_of, point_digest, record_dimensions, record_of
+from hearth.memory.stores.points import (
+    RECORD,
+    WORDS,
+    Kept,
+    kept_of,
+    payload_of,
+    point_digest,
+    record_dimensions,
+    record_of,
+)
 from hearth.memory.stores.qdrant_calls import QdrantCalls
 from hearth.memory.stores.qdrant_collection import OPEN_SECONDS, QdrantCollection, collection_name
 from hearth.memory.stores.qdrant_server import QdrantServer
 from hearth.memory.stores.sqlite_terms import SqliteTerms
-from hearth.memory.stores.terms import QueryTerms, TermStats, saturated, terms_of
+from hearth.memory.stores.telling import telling_text
+from hearth.memory.stores.terms import QueryTerms, TermStats, saturated, terms_of, together
 from hearth.memory.stores.vector_index import PART, Embedded
+from hearth.memory.tiers.indexed import sides_of
 from hearth.memory.types import Vector
 
 T = TypeVar("T")
@@ -111,6 +123,11 @@ class QdrantIndex:
         """See VectorIndex."""
         return self._terms.weigh(owners, terms)
 
+    def telling(self, request: SearchRequest, words: QueryTerms) -> str:
+        """See VectorIndex."""
+        with self._analyzing:
+            return telling_text(request.text, words.common, self._analyzer)
+
     def search(
         self, request: SearchRequest, vector: Vector | None, words: QueryTerms, *, by: float
     ) -> list[Hit]:
@@ -121,11 +138,11 @@ class QdrantIndex:
 
     def put(self, points: Sequence[Embedded]) -> None:
         """See VectorIndex: one request, more only for huge records. Applied when this returns."""
-        weights = [saturated(self._counts(one.item.text)) for one in points]
-        made = [_point_of(one, held) for one, held in zip(points, weights, strict=True)]
+        words = [[self._counts(side) for side in sides_of(one.item.record)] for one in points]
+        made = [_point_of(one, sides) for one, sides in zip(points, words, strict=True)]
         for some in _requests(made):
             self._write(partial(_upsert, some))
-        counted = [terms_of(one.item.record, held) for one, held in zip(points, weights, strict=True)]
+        counted = [terms_of(one.item.record, chain(*sides)) for one, sides in zip(points, words, strict=True)]
         self._removed |= self._terms.add(counted)
 
     def get(self, owner: str, ids: Sequence[str]) -> list[msgspec.Raw]:
@@ -232,13 +249,13 @@ class _Search:
 
     def score(
         self, queries: Queries, owners: AnyOf, points: Sequence[_Id]
-    ) -> tuple[Scores[_Id], Mapping[_Id, msgspec.Raw]]:
-        """See Engine. The records come with the first query's answer."""
+    ) -> tuple[Scores[_Id], Mapping[_Id, Kept]]:
+        """See Engine. What the points hold comes with the first query's answer."""
         only = models.Filter(must=[_condition(owners), models.HasIdCondition(has_id=list(points))])
         requests = [_request(near, only, _EXACT, len(points)) for near in queries.values()]
-        requests[0].with_payload = _RECORD_ONLY
+        requests[0].with_payload = _RECORD_AND_WORDS
         answers = self._batch(requests)
-        return _scores(queries, answers), {one.id: record_of(one.payload) for one in answers[0].points}
+        return _scores(queries, answers), {one.id: kept_of(one.payload) for one in answers[0].points}
 
     def _batch(self, requests: list[models.QueryRequest]) -> list[models.QueryResponse]:
         batch = models.QueryRequestBatch(searches=requests)
@@ -258,6 +275,7 @@ class _Search:
 _ORDERING = models.WriteOrdering.MEDIUM
 """In a cluster: so that a removal is not overtaken by the write before it, which another node was given."""
 _RECORD_ONLY = models.PayloadSelectorInclude(include=[RECORD])
+_RECORD_AND_WORDS = models.PayloadSelectorInclude(include=[RECORD, WORDS])
 
 
 def open_index(
@@ -280,9 +298,9 @@ def _point(owner: str, record: str) -> str:
     return str(UUID(bytes=point_digest(owner, record, size=16)))
 
 
-def _point_of(one: Embedded, weights: Mapping[int, float]) -> models.PointStruct:
+def _point_of(one: Embedded, sides: Sequence[Mapping[int, int]]) -> models.PointStruct:
     record = one.item.record
-    indices, values = record_dimensions(weights)
+    indices, values = record_dimensions(saturated(together(sides)))
     return models.PointStruct(
         id=_point(record.scope.owner, record.id),
         vector={
@@ -290,7 +308,7 @@ def _point_of(one: Embedded, weights: Mapping[int, float]) -> models.PointStruct
             "context": one.context,
             "lexical": models.SparseVector(indices=indices, values=values),
         },
-        payload=payload_of(record),
+        payload=payload_of(record, sides),
     )
 
 

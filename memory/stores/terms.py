@@ -24,6 +24,8 @@ _MAX_WEIGHED = 64
 """The rarest of them, which alone are searched for: a pasted page costs no more than a sentence."""
 
 
+ENOUGH = 20
+"""Records of an owner, below which no term is called common."""
 TELLING = 0.2
 """Share of the weightiest term's idf below which a term finds no candidates. Lists of frequent words hold
 everybody's texts, so that they cost most where there are many people, and tell little of any record.
@@ -38,13 +40,15 @@ class QueryTerms:
     """The idf of each term that at least one record holds."""
     mass: float
     """The sum of idf over all terms, those that no record holds included."""
+    common: frozenset[int] = frozenset()
+    """Those that at least half of the owner's records hold, of `ENOUGH` or more: as a speaker's name does."""
 
     @property
     def telling(self) -> QueryTerms:
         """The terms that candidates are found by; their scores count all."""
         least = TELLING * max(self.held.values(), default=0.0)
         held = {term: idf for term, idf in self.held.items() if idf >= least}
-        return QueryTerms(held=held, mass=self.mass)
+        return QueryTerms(held=held, mass=self.mass, common=self.common)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +145,14 @@ def unpacked(raw: bytes) -> frozenset[int]:
     return frozenset(array("I", raw))
 
 
+def together(sides: Iterable[Mapping[int, int]]) -> Counter[int]:
+    """The counts of a record's terms, of all its sides."""
+    counts = Counter[int]()
+    for side in sides:
+        counts.update(side)
+    return counts
+
+
 def saturated(counts: Mapping[int, int]) -> dict[int, float]:
     """BM25's weight of each term in its text, without the inverse document frequency."""
     length = sum(counts.values())
@@ -160,6 +172,7 @@ def weighed(terms: Sequence[int], records: int, holding: Mapping[int, int]) -> Q
     return QueryTerms(
         held={term: weights[term] for term in rarest if term in holding},
         mass=sum(weights[term] for term in rarest),
+        common=frozenset(term for term, by in holding.items() if records >= ENOUGH and 2 * by >= records),
     )
 
 

@@ -19,6 +19,7 @@ from hearth.memory.ports import Embedder, Indexed, SearchRequest
 from hearth.memory.stores import vector_child_wire as wire
 from hearth.memory.stores.cleanup import Cleanup
 from hearth.memory.stores.hits import encode_hits
+from hearth.memory.stores.telling import mean
 from hearth.memory.stores.terms import QueryTerms, neutral
 from hearth.memory.stores.vector_child_turns import QueryEmbedder, Turns
 from hearth.memory.stores.vector_index import PART, Embedded, VectorIndex
@@ -164,9 +165,12 @@ class Service:
         began = time.perf_counter()
         with self._turns.whole():
             weights = self._weights.begin(request, by=ask.embed_by)
-            vector = self._vector(ask, given)
+            vector = given or self._embed(ask, ask.text)
             with self._turns.find():
                 words = weights()
+            if vector and words and not given:
+                vector = self._telling(ask, vector, self._index.telling(request, words))
+            with self._turns.find():
                 sure = words or neutral(self._index.terms_of(request))
                 hits = self._index.search(request, vector, sure, by=ask.deadline)
         return wire.Reply(
@@ -177,10 +181,13 @@ class Service:
             milliseconds=(time.perf_counter() - began) * 1e3,
         )
 
-    def _vector(self, ask: wire.Search, given: Vector | None) -> Vector | None:
-        if given or not ask.dense:
-            return given
-        return self._query.embed(ask.text, by=ask.embed_by)
+    def _embed(self, ask: wire.Search, text: str) -> Vector | None:
+        return self._query.embed(text, by=ask.embed_by) if ask.dense else None
+
+    def _telling(self, ask: wire.Search, vector: Vector, text: str) -> Vector:
+        """The mean of the question's vector and that of its telling words, if there is time for it."""
+        telling = self._embed(ask, text) if text else None
+        return mean([vector, telling]) if telling else vector
 
     def _write(self, ask: wire.Write) -> wire.Reply:
         match ask:

@@ -70,6 +70,10 @@ class VectorIndex(Protocol):
         """What those terms are worth to the owners."""
         ...
 
+    def telling(self, request: SearchRequest, words: QueryTerms) -> str:
+        """The request's text without words that tell no records of the owners apart; empty if it has none."""
+        ...
+
     def search(
         self, request: SearchRequest, vector: Vector | None, words: QueryTerms, *, by: float
     ) -> list[Hit]:

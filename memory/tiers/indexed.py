@@ -28,8 +28,15 @@ def _ends(text: str) -> str:
 
 def page_text(page: Page) -> str:
     """Both sides of an exchange, a line each, with the speakers' names where they are known."""
-    lines = [(page.user_name, page.user_text), (page.reply_name, page.reply_text)]
-    return "\n".join(f"{name}: {text}" if name else text for name, text in lines if text.strip())
+    return "\n".join(side for side in sides_of(page) if side)
+
+
+def sides_of(record: Record) -> tuple[str, ...]:
+    """What the user said and what was replied, either of them empty where it was not; a memory's text."""
+    if not isinstance(record, Page):
+        return (record.text,)
+    lines = ((record.user_name, record.user_text), (record.reply_name, record.reply_text))
+    return tuple((f"{name}: {text}" if name else text) if text.strip() else "" for name, text in lines)
 
 
 def record_text(record: Record) -> str:

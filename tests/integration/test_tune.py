@@ -105,7 +105,7 @@ async def test_a_tenants_weights_rank_its_recalls(tmp_path: Path, clock: ManualC
     assert scores["acme"] > 5 * scores["rivals"] > 0
 
 
-@pytest.mark.parametrize("weights", ["{txt: 1.0}", "{text: 0}", "{text: much}"])
+@pytest.mark.parametrize("weights", ["{txt: 1.0}", "{text: 1000}", "{text: much}", "{recency_days: 0}"])
 def test_a_weight_that_there_is_not_is_an_error_of_the_configuration(tmp_path: Path, weights: str) -> None:
     """Its place, what it has, and what would be right are named."""
     found = tune(tmp_path, settings=f"  tenants:\n    acme:\n      weights: {weights}\n")

@@ -1,0 +1,68 @@
+"""Leaves out sentences that say least, where a budget can't hold every word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+from hearth.memory.recall.function_words import FUNCTION_WORDS
+
+KEPT: Final = 0.7
+"""Part of a text, in characters, that always stays: at two thirds or less answers begin to be lost."""
+SENTENCE_END: Final = re.compile(r"[.!?…][\"'»”’)\]]*(?=\s)|[。！？]|\n")
+ELLIPSIS: Final = "…"
+_LONG: Final = 60
+"""Characters of a text that is worth abridging."""
+_LOOKED_AT: Final = 4096
+_TOKEN: Final = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]|[^\W_]+")
+_FUNCTION: Final = frozenset(FUNCTION_WORDS.split())
+_ASKING: Final = ("?", "？", "؟")
+_ASKED: Final = 0.5
+"""What a question counts beside a statement: it says what somebody wants to know, not what is so."""
+_EVEN: Final = 2
+"""Tokens added to a sentence's, so that a single word is not the densest of all."""
+
+
+@lru_cache(maxsize=4096)
+def abridged(text: str) -> str:
+    """`text` with an ellipsis for the sentences that say least for their length, down to `KEPT` of it.
+
+    A sentence says as much as it has different words that are no function words. Pure.
+    """
+    if len(text) < _LONG:
+        return text
+    sentences = _sentences(text[:_LOOKED_AT])
+    if len(sentences) < 2:
+        return text
+    spare = (1 - KEPT) * sum(map(len, sentences))
+    left_out = set[int]()
+    for place in sorted(range(len(sentences)), key=lambda i: _telling(sentences[i])):
+        if len(sentences[place]) <= spare:
+            spare -= len(sentences[place])
+            left_out.add(place)
+    return _joined(sentences, left_out) + text[_LOOKED_AT:] if left_out else text
+
+
+def _sentences(text: str) -> list[str]:
+    ends = [found.end() for found in SENTENCE_END.finditer(text)]
+    parts = [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
+    return [part for part in parts if part.strip()]
+
+
+def _telling(sentence: str) -> float:
+    tokens = _TOKEN.findall(sentence.casefold())
+    said = len(set(tokens) - _FUNCTION) / (len(tokens) + _EVEN)
+    return said * _ASKED if sentence.rstrip().endswith(_ASKING) else said
+
+
+def _joined(sentences: Sequence[str], left_out: set[int]) -> str:
+    """What stays, with one ellipsis for each gap."""
+    parts: list[str] = []
+    for place, sentence in enumerate(sentences):
+        if place not in left_out:
+            parts.append(sentence)
+        elif not parts or parts[-1] != ELLIPSIS:
+            parts.append(ELLIPSIS)
+    return " ".join(part.strip(" ") for part in parts)
