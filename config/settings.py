@@ -108,7 +108,9 @@ def _known_weights(given: dict[str, float]) -> dict[str, float]:
     # the engine takes half a second to load, which no configuration without weights should pay
     from hearth.memory.recall.policy import Weights
 
-    known = [name for name in Weights.__struct_fields__ if name != "recency_days"]  # that is no signal's weight
+    known = [
+        name for name in Weights.__struct_fields__ if name != "recency_days"
+    ]  # that is no signal's weight
     for name in given:
         if name not in known:
             raise ValueError(f"expected names among {', '.join(known)}; got {name!r}")

@@ -2,9 +2,10 @@
 
 Of each clause of an item the informative words count: those that are neither in the question, nor function
 words, nor the words of saying nothing. Numbers, names and long words count more; a word that several items
-have counts less for each. What the reply has of the best clause is the item's share. No model is asked and no
-meaning known: a reply in other words, or in another language than the item, shows by names and numbers alone. Of
-scripts without spaces only Chinese and Japanese are taken apart.
+have counts less for each. What the reply has of the best clause is the item's share.
+
+No model is asked and no meaning known: a reply in other words, or in another language than the item, shows by
+names and numbers alone. Of scripts without spaces only Chinese and Japanese are taken apart.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ NEEDED: Final = 50
 _HELD_BACK: Final = 3
 """One in so many."""
 _CLEAR: Final = 2.0
-"""Logit of what the old weights make of a pair, in the mean: their own scale tells how sure a difference is."""
+"""Logit of what the old weights make of a pair, in the mean: their scale tells how clear a difference is."""
 _STIFFNESS: Final = 0.02
 """What it costs to move a weight by `_STEP`, beside a loss of 0.7 for not knowing; less the more recalls tell
 than are needed.

@@ -37,15 +37,16 @@ def test_a_known_better_weighting_is_found() -> None:
     found = learnt(list(drawn(300, SHIFTED, noise=0.1)))
     assert found.better
     assert found.new[LAST] > 3 * IN_FORCE[LAST]
-    assert found.new[FIRST] < IN_FORCE[FIRST] / 2
+    assert found.new[FIRST] < 0.7 * IN_FORCE[FIRST]
     assert found.right_after > found.right_before + 0.05
     assert found.gain_low > 0.05
-    assert sum(found.new.values()) == pytest.approx(sum(IN_FORCE.values()), abs=0.01)
+    assert sum(map(abs, found.new.values())) == pytest.approx(sum(map(abs, IN_FORCE.values())), abs=0.01)
+    assert all(found.new[name] * weight > 0 for name, weight in IN_FORCE.items())
     assert (found.recalls, found.judged) == (300, 0)
     assert 60 < found.held_back < 140
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.3, 10.0], ids=["perfect", "noisy", "by chance"])
+@pytest.mark.parametrize("noise", [0.0, 1.0, 20.0], ids=["perfect", "noisy", "by chance"])
 def test_where_there_is_nothing_to_gain_nothing_is_proposed(noise: float) -> None:
     """Whether the weights in force are right already or no weights could be."""
     found = learnt(list(drawn(300, IN_FORCE, noise=noise)))
