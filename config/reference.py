@@ -22,6 +22,7 @@ from hearth.config.settings import (
     ModelSettings,
     QdrantSettings,
     RecallSettings,
+    TenantSettings,
 )
 
 SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
@@ -30,6 +31,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("hearth.capture", CaptureSettings),
     ("hearth.qdrant", QdrantSettings),
     ("hearth.models.PATTERN", ModelSettings),
+    ("hearth.tenants.NAME", TenantSettings),
     ("hearth.keys[]", KeySettings),
 )
 BEGIN, END = "<!-- generated: settings -->", "<!-- end -->"
@@ -72,7 +74,8 @@ def _kind(annotation: Any) -> str:
     if origin is tuple:
         return f"list of {_kind(arguments[0])}" if section_model(arguments[0]) is None else "list of sections"
     if origin is dict:
-        return "sections by name"
+        inner = arguments[1]
+        return "sections by name" if section_model(inner) is not None else f"{_kind(inner)}s by name"
     named = [argument for argument in arguments if argument is not NoneType]
     if named:
         return _kind(named[0])

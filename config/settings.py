@@ -103,6 +103,20 @@ def _is_redis(address: str) -> bool:
     return address.startswith("unix:") or not path or path.isdecimal()
 
 
+def _known_weights(given: dict[str, float]) -> dict[str, float]:
+    """Return the weights as they are. Raises ValueError for a name that recall does not weigh."""
+    # the engine takes half a second to load, which no configuration without weights should pay
+    from hearth.memory.recall.policy import Weights
+
+    known = [
+        name for name in Weights.__struct_fields__ if name != "recency_days"
+    ]  # that is no signal's weight
+    for name in given:
+        if name not in known:
+            raise ValueError(f"expected names among {', '.join(known)}; got {name!r}")
+    return given
+
+
 PostgresUrl: TypeAlias = Annotated[
     SecretStr,
     Strict(False),
@@ -137,6 +151,9 @@ Client: TypeAlias = Literal[
 ]
 Access: TypeAlias = Literal["read", "write", "admin"]
 Positive: TypeAlias = Annotated[int, Field(ge=1)]
+WeightsByName: TypeAlias = Annotated[
+    dict[str, Annotated[float, Field(ge=-100, le=100)]], AfterValidator(_known_weights)
+]
 
 
 class Section(BaseModel):
@@ -245,6 +262,16 @@ class ModelSettings(Section):
     )
     budget_tokens: int | None = Field(
         default=None, ge=0, le=100_000, description="Most tokens that a block may have."
+    )
+
+
+class TenantSettings(Section):
+    """What holds for one tenant."""
+
+    weights: WeightsByName = Field(
+        default={},
+        description="Weights of the rank score by signal, as `hearth tune` proposes them; those left out are "
+        "Hearth's own.",
     )
 
 
@@ -406,6 +433,7 @@ class HearthSettings(Section):
     models: dict[str, ModelSettings] = Field(
         default={}, description="Overrides by model name; `*` stands for any text."
     )
+    tenants: dict[Id, TenantSettings] = Field(default={}, description="What holds for one tenant, by name.")
     clients: Annotated[tuple[Client, ...], Strict(False)] = Field(
         default=("claude-code", "codex", "open-webui", "librechat", "langchain", "vercel-ai", "aider"),
         description="Client programs to recognise, by where they put user, session and housekeeping.",

@@ -15,7 +15,9 @@ from hearth.gateway.commands import (
     memories,
     migrate,
     operate,
+    recalls,
     serve,
+    tune,
     work,
 )
 from hearth.gateway.commands.output import prepare_streams
@@ -36,8 +38,14 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "retry": work.retry,
         "migrate": migrate.migrate,
         "check-config": local.check_config,
+        "tune": tune.tune,
     },
-    "Talk": {"chat": chat.chat, "recall": memories.recall, "search": memories.search},
+    "Talk": {
+        "chat": chat.chat,
+        "recall": recalls.recall,
+        "search": memories.search,
+        "feedback": recalls.feedback,
+    },
     "Memory": {
         "add": memories.add,
         "list": memories.list_,
@@ -48,6 +56,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
     "Look into it": {
         "sessions": history.sessions,
         "exchanges": history.exchanges,
+        "explain": recalls.explain,
         "events": history.events,
         "users": operate.users,
         "health": operate.health,

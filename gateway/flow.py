@@ -24,7 +24,8 @@ from hearth.memory.dialogue import Dialogue, exchange_ids, read, retry_key, tail
 from hearth.memory.engine import Engine, Opened
 from hearth.memory.events.kinds import UNKNOWN
 from hearth.memory.extract.secrets import mask_secrets
-from hearth.memory.types import PlacedBlock, Query, ShortTermView, Step, ToolUse
+from hearth.memory.recall.ranking import ranking_of
+from hearth.memory.types import BudgetFrom, PlacedBlock, Query, ShortTermView, Step, ToolUse
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +104,8 @@ class Flow:
         tokens = sum(block.tokens for block in earlier.values())
         if current is not None:
             return tokens + current.tokens
-        return tokens + (_room(request, dialogue, identity, earlier, window) if dialogue.asks_anew else 0)
+        room, _ = _room(request, dialogue, identity, earlier, window)
+        return tokens + (room if dialogue.asks_anew else 0)
 
     def _may_spend(self, call: Call, identity: Identity) -> bool:
         return self.daily.left(identity.key, identity.policy.daily_tokens, call.started_at)
@@ -211,7 +213,7 @@ class Flow:
         window: int,
     ) -> PlacedBlock:
         """Recall for a new exchange, without what the request or a server-held chain already holds."""
-        budget = _room(request, dialogue, identity, earlier, window)
+        budget, budget_from = _room(request, dialogue, identity, earlier, window)
         query = Query(
             text=dialogue.user_text,
             before=dialogue.before,
@@ -225,6 +227,7 @@ class Flow:
             query,
             generation=opened.generation,
             budget=budget,
+            budget_from=budget_from,
             model=request.model,
             view=view,
             search=call.search,
@@ -338,13 +341,16 @@ def _room(
     identity: Identity,
     earlier: Mapping[int, PlacedBlock],
     window: int,
-) -> int:
-    """Most tokens that a new block may have beside the earlier ones."""
+) -> tuple[int, BudgetFrom]:
+    """Most tokens that a new block may have beside the earlier ones, and what bounds them."""
     policy = identity.policy
-    budget = min(policy.budget, int(window * policy.budget_share)) if window else policy.budget
-    if not stays(request, dialogue):
-        return budget
-    return min(budget, max(0, allowance(request) - sum(block.tokens for block in earlier.values())))
+    bounds: list[tuple[int, BudgetFrom]] = [(policy.budget, policy.budget_from)]
+    if window:
+        bounds.append((int(window * policy.budget_share), "window"))
+    if stays(request, dialogue):
+        taken = sum(block.tokens for block in earlier.values())
+        bounds.append((max(0, allowance(request) - taken), "earlier blocks"))
+    return min(bounds, key=lambda bound: bound[0])
 
 
 def _written(call: Call, opened: Opened, draft: Draft, reply: WireReply) -> tuple[Step, str]:
@@ -372,6 +378,7 @@ def _step(call: Call, opened: Opened, draft: Draft, reply: WireReply) -> Step:
         injected=call.block.items if call.block and call.placed else (),
         block=_recorded(call),
         trace=call.recall.trace if call.recall else "",
+        ranking=ranking_of(call.recall.scored) if call.recall and call.placed else None,
         tails=tails(draft.dialogue.answered(reply.text), draft.secret),
         tails_before=draft.tails_before,
         retry_key=draft.retry_key,

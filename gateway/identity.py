@@ -14,7 +14,7 @@ from hearth.config.switches import Decision, Mode, ModeName, Switches, effective
 from hearth.gateway.keys import Headers, Key
 from hearth.gateway.wire.types import WireRequest
 from hearth.memory.errors import BadInput
-from hearth.memory.types import Scope
+from hearth.memory.types import BudgetFrom, Scope
 
 USER_HEADER = "x-hearth-user"
 SESSION_HEADER = "x-hearth-session"
@@ -51,6 +51,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     mode: Mode
     budget: int
     """Most tokens of the block; 0: no recall."""
+    budget_from: BudgetFrom = "settings"
     budget_share: float
     """Most of the model's window that the block may have, where the call names no budget."""
     timezone: str
@@ -251,6 +252,7 @@ def _policy(key: Key, given: GivenHeaders, request: WireRequest, switches: Switc
         mode=decision.mode,
         reason=decision.reason,
         budget=allowance.budget if budget is None else budget,
+        budget_from=allowance.budget_from if budget is None else "request",
         budget_share=key.policy.budget_share if budget is None else 1.0,
         timezone=_timezone(given) or key.timezone,
         daily_tokens=key.policy.daily_tokens,

@@ -12,7 +12,7 @@ import msgspec
 
 from hearth.config.settings import Access, HearthSettings, KeySettings, ModelSettings, digest_of
 from hearth.config.switches import MODES, Mode, ModeName, narrow
-from hearth.memory.types import Scope
+from hearth.memory.types import BudgetFrom, Scope
 
 Headers = Sequence[tuple[str, str]]
 """Header names and values in the order received, repeats included; names in any case."""
@@ -54,6 +54,7 @@ class Allowance(msgspec.Struct, frozen=True, kw_only=True):
     ceiling: Mode
     budget: int
     budget_max: int
+    budget_from: BudgetFrom = "settings"
 
 
 class MemoryPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +66,8 @@ class MemoryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Most tokens of a block, where the call doesn't say."""
     budget_max: int = 8192
     """Most tokens that a call can ask for."""
+    budget_from: BudgetFrom = "settings"
+    """Whether the key has a budget of its own."""
     budget_share: float = 0.1
     """Most of the model's window that a block may have."""
     daily_tokens: int | None = None
@@ -83,6 +86,7 @@ class MemoryPolicy(msgspec.Struct, frozen=True, kw_only=True):
             ceiling=_both([grant.ceiling for grant in grants], self.general.ceiling),
             budget=self.budget if limit is None else min(self.budget, limit),
             budget_max=self.budget_max if limit is None else min(self.budget_max, limit),
+            budget_from=self.budget_from if limit is None or limit >= self.budget else "model",
         )
 
 
@@ -256,6 +260,7 @@ def _policy(settings: HearthSettings, key: KeySettings | None = None) -> MemoryP
         own=_grant(key.memory, key.memory_max) if key else Grant(),
         budget=settings.recall.budget_tokens if budget is None else budget,
         budget_max=settings.recall.budget_max if budget is None else budget,
+        budget_from="settings" if budget is None else "key",
         budget_share=settings.recall.budget_share,
         daily_tokens=key.daily_memory_tokens if key else None,
         rollout=settings.rollout,

@@ -27,6 +27,7 @@ from hearth.gateway.runtime import RUNTIME, Gateway
 from hearth.gateway.servers import servers_of
 from hearth.gateway.starting import StartError, late_jobs_allowed
 from hearth.gateway.switchboard import switchboard
+from hearth.gateway.weights import weights_of
 from hearth.memory.engine import Engine
 from hearth.memory.errors import HearthError
 from hearth.memory.events.spool import Spool
@@ -68,6 +69,7 @@ async def running(settings: Settings) -> AsyncIterator[Gateway]:
         token_tables=bundled_token_tables(),
         servers=servers_of(hearth),
         worker=hearth.worker,
+        weights={tenant: weights_of(hearth, tenant) for tenant in hearth.tenants},
     ) as engine:
         gateway = gateway_over(engine, settings)
         beside = [gateway.switchboard.follow(), gateway.flow.daily.follow()]

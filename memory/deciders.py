@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
-from hearth.memory.events.kinds import Event, Payload, StepCaptured
+from hearth.memory import metrics
+from hearth.memory.events.kinds import Event, PageClosed, Payload, RecallDrawn, StepCaptured
 from hearth.memory.ports import Consumers, EventLog, ExchangeState
+from hearth.memory.recall.drawn import USED, drawn_shares
 from hearth.memory.tiers.branches import KINDS, Tree, apply, grow
-from hearth.memory.tiers.pages import decide_pages, decisions, needs_tree, parent_of
+from hearth.memory.tiers.indexed import as_stored, record_text
+from hearth.memory.tiers.pages import decide_pages, decisions, needs_tree, parent_of, step_of
+from hearth.memory.types import DrawnItem, Page
 
 READ_ROWS = 500
 """Events read at once where a whole session is needed."""
+ITEM_CHARACTERS = 2_000
+"""Of an item, which a block does not show longer."""
 
 
 class PageDecider:
@@ -111,6 +118,54 @@ class PageDecider:
             if len(batch) < READ_ROWS:
                 return events
             after = batch[-1].seq
+
+
+class DrawnDecider:
+    """Sees what each reply drew on, of what was recalled for it, once the exchange is a page."""
+
+    name = "drawn"
+    kinds = ("page.closed",)
+
+    def __init__(self, *, log: EventLog) -> None:
+        self._log = log
+
+    def together(self, events: Sequence[Event]) -> int:
+        """How many of the head may be handled at once: none depends on another."""
+        return len(events)
+
+    async def probe(self, event: Event) -> None:
+        """There is no store to be down."""
+
+    async def handle(self, events: Sequence[Event]) -> list[Event]:
+        """Decide for each page that was answered from memory."""
+        return [
+            decision
+            for event in events
+            if isinstance(event.payload, PageClosed)
+            for decision in decisions(event, await self._decide(as_stored(event.payload.page)))
+        ]
+
+    async def _decide(self, page: Page) -> list[Payload]:
+        if not (page.injected and page.reply_text):
+            return []
+        tenant, user = page.scope.tenant, page.scope.user
+        steps = [step_of(event) for event in await self._log.steps(tenant, user, page.id)]
+        step = next((step for step in reversed(steps) if step.ranking is not None and step.injected), None)
+        if step is None or step.ranking is None:
+            return []
+        found = [await self._log.record(tenant, user, item) for item in step.injected]
+        records = [record for record in found if record is not None]
+        if not records:
+            return []
+        texts = [record_text(record)[:ITEM_CHARACTERS] for record in records]
+        shares = await asyncio.to_thread(drawn_shares, texts, page.user_text, page.reply_text)
+        items = tuple(
+            DrawnItem(id=record.id, share=share, used=share >= USED)
+            for record, share in zip(records, shares, strict=True)
+        )
+        metrics.INJECTED_ITEMS.inc(len(items))
+        metrics.DRAWN_ITEMS.inc(sum(item.used for item in items))
+        return [RecallDrawn(trace=step.trace, exchange=page.id, items=items, ranking=step.ranking)]
 
 
 def _is_step_of(event: Event, exchange: str) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 from uuid import NAMESPACE_URL, uuid4, uuid5
@@ -54,16 +54,22 @@ from hearth.memory.ports import (
     TokenCounter,
 )
 from hearth.memory.recall.block import detach
+from hearth.memory.recall.judging import event_id, judged
 from hearth.memory.recall.pipeline import recall_block
-from hearth.memory.recall.policy import RecallPolicy
-from hearth.memory.recall.query import search_request
+from hearth.memory.recall.policy import RecallPolicy, Weights
+from hearth.memory.recall.query import needs_before, search_request
+from hearth.memory.recall.ranking import ranking_of
+from hearth.memory.recall.relevance import FITTED_FLOOR
 from hearth.memory.recall.time_search import merged, search_in_time
 from hearth.memory.recall.traces import Trace, TraceRing, trace_of
 from hearth.memory.tiers.indexed import as_stored
 from hearth.memory.types import (
+    BudgetFrom,
     Candidate,
+    Conditions,
     Exchange,
     ImportedTurn,
+    Judgement,
     Memory,
     MemoryType,
     Metadata,
@@ -133,7 +139,9 @@ class Engine:
         policy: RecallPolicy,
         embedder: str,
         shared: Shared | None = None,
+        weights: Mapping[str, Weights] | None = None,
     ) -> None:
+        """`weights`: of tenants that have their own in place of the policy's."""
         self.log = log
         self.short_term = short_term
         self.long_term = long_term
@@ -142,6 +150,9 @@ class Engine:
         self.counter = counter
         self.clock = clock
         self.policy = policy
+        self._policies = {
+            tenant: msgspec.structs.replace(policy, weights=own) for tenant, own in (weights or {}).items()
+        }
         self.embedder = embedder
         self.traces = TraceRing()
         self.shared = shared
@@ -224,6 +235,7 @@ class Engine:
         history: Sequence[str] = (),
         generation: int | None = None,
         budget: int | None = None,
+        budget_from: BudgetFrom = "request",
         model: str = "",
         deadline: float | None = None,
         view: ShortTermView | None = None,
@@ -233,8 +245,8 @@ class Engine:
 
         A plain question is asked now, with `history`: the texts that the prompt already holds, oldest first,
         none of which is recalled again; a `Query` says that itself. A store that is late or down is named in
-        `reasons` and the rest is used. `deadline` in seconds; `search` is one of `look_up` for this query.
-        Raises LogUnavailable unless `generation` is given.
+        `reasons` and the rest is used. `budget_from` says whose a given budget is. `deadline` in seconds;
+        `search` is one of `look_up` for it. Raises LogUnavailable unless `generation` is given.
         """
         started = time.perf_counter()
         if isinstance(query, str):
@@ -246,16 +258,17 @@ class Engine:
         seen = await self._seen(scope, view, limit, missing)
         found = await search
         missing.extend(found.missing)
+        conditions = self._conditions(query, budget, budget_from, model)
         block, scored = recall_block(
             query,
             found,
             seen,
             scope=scope,
             generation=generation,
-            policy=self.policy,
+            policy=self._policies.get(scope.tenant, self.policy),
             counter=self.counter,
             model=model,
-            budget=self.policy.budget_tokens if budget is None else budget,
+            budget=conditions.budget,
             embedder=self.embedder,
         )
         recall = Recall(
@@ -269,6 +282,8 @@ class Engine:
             reasons=tuple(missing),
             milliseconds=(time.perf_counter() - started) * 1000,
             at=self.clock.now(),
+            generation=generation,
+            conditions=conditions,
         )
         self._account(recall)
         return recall
@@ -286,14 +301,38 @@ class Engine:
     async def trace(self, tenant: str, user: str, trace: str) -> Trace:
         """The explanation of an earlier recall, by whichever process.
 
-        Raises NotFound for another scope's or an expired one, StoreUnavailable.
+        Raises NotFound for another scope's or an expired one and for one from before the user's erasure,
+        LogUnavailable, StoreUnavailable.
         """
         found = self.traces.get(trace)
         if found is None and self.shared is not None and (body := await self.shared.get(TRACE, trace)):
             found = _decode_trace(body)
         if found is None or (found.scope.tenant, found.scope.user) != (tenant, user):
             raise NotFound
+        # an erasure reaches the ring of its own process alone
+        if found.generation != await self.log.generation(tenant, user):
+            raise NotFound
         return found
+
+    async def judge(
+        self,
+        trace: Trace,
+        judgement: Judgement | None = None,
+        *,
+        items: Mapping[str, Judgement] | None = None,
+        note: str = "",
+    ) -> str:
+        """Keep what somebody thinks of an earlier recall, as a whole or item by item; returns the event's id.
+
+        The same said again changes nothing. Raises BadInput where nothing is said and for an item that was no
+        candidate, StaleGeneration, LogUnavailable.
+        """
+        payload = judged(trace, judgement, items or {}, note)
+        event = self._event(trace.scope, payload, trace.generation, id=event_id(trace, payload))
+        await self._append(event)
+        for said in ([] if judgement is None else [judgement]) + list(payload.items.values()):
+            metrics.JUDGEMENTS.labels(said).inc()
+        return event.id
 
     # -- the reply path --------------------------------------------------------------------------------
 
@@ -354,6 +393,7 @@ class Engine:
             closes=True,
             injected=recall.block.items if recall else (),
             trace=recall.trace if recall else "",
+            ranking=ranking_of(recall.scored) if recall else None,
             route="library",
             model=model,
             started_at=now,
@@ -576,6 +616,20 @@ class Engine:
             before=history[-1] if history else "",
             at=self.clock.now(),
             present=tuple(history),
+        )
+
+    def _conditions(
+        self, query: Query, budget: int | None, budget_from: BudgetFrom, model: str
+    ) -> Conditions:
+        floor = self.policy.floor
+        return Conditions(
+            before=bool(query.before.strip()) and needs_before(query.text, self.policy),
+            timezone=query.timezone,
+            budget=self.policy.budget_tokens if budget is None else budget,
+            budget_from="settings" if budget is None else budget_from,
+            floor=FITTED_FLOOR if floor is None else floor,
+            floor_from="embedder" if floor is None else "settings",
+            model=model,
         )
 
     async def _seen(

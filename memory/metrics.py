@@ -15,6 +15,17 @@ RECALL_SECONDS = Histogram(
 RECALL_MISSING = Counter(
     "hearth_recall_missing", "Parts that a recall had to do without.", ["part"], registry=REGISTRY
 )
+INJECTED_ITEMS = Counter(
+    "hearth_injected_items",
+    "Recalled items in the prompts of exchanges that were answered.",
+    registry=REGISTRY,
+)
+DRAWN_ITEMS = Counter(
+    "hearth_drawn_items", "Those of them that the reply visibly drew on.", registry=REGISTRY
+)
+JUDGEMENTS = Counter(
+    "hearth_judgements", "What was said of recalls and their items.", ["judgement"], registry=REGISTRY
+)
 BLOCK_TOKENS = Counter("hearth_block_tokens", "Tokens put into prompts.", ["tenant"], registry=REGISTRY)
 CAPTURES = Counter("hearth_captures", "Captured steps by outcome.", ["outcome"], registry=REGISTRY)
 CAPTURE_SECONDS = Histogram(

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Literal
@@ -22,7 +22,7 @@ from hearth.memory.events.spool import Spool
 from hearth.memory.events.sql_log import SqlLog
 from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.ports import Clock, EventLog, Shared, ShortTerm
-from hearth.memory.recall.policy import RecallPolicy
+from hearth.memory.recall.policy import RecallPolicy, Weights
 from hearth.memory.recall.time_words import time_words
 from hearth.memory.recall.tokens import LocalTokenCounter
 from hearth.memory.runner import Timing
@@ -87,6 +87,7 @@ async def open_memory(
     clock: Clock | None = None,
     servers: Servers | None = None,
     worker: Literal["embedded", "external"] = "embedded",
+    weights: Mapping[str, Weights] | None = None,
 ) -> AsyncIterator[Engine]:
     """Open the memory that lives in `directory`, made if it is absent, and close it at the end.
 
@@ -95,7 +96,8 @@ async def open_memory(
     with tiktoken's tables, without which tokens are estimated. `ack_seconds`: how long a capture waits for
     the log before it goes to `spool`, a folder inside `directory` unless another is given. `servers`: what is
     held by servers instead of files; one that is down is waited for beside the calls. `worker`: whether this
-    process files what was said, or those of `open_worker` over the same servers.
+    process files what was said, or those of `open_worker` over the same servers. `weights`: of the rank
+    score, for tenants that have their own in place of the policy's.
 
     Raises LogUnavailable where the folder can't be used, StoreUnavailable where there is no such embedder
     or another process has the memory open.
@@ -127,6 +129,7 @@ async def open_memory(
             policy=policy or RecallPolicy(),
             embedder=stores.long_term.embedder,
             shared=stores.shared,
+            weights=weights,
         )
         await stack.enter_async_context(_at_work(working, capture, outbox, stores.log))
         yield engine

@@ -148,10 +148,14 @@ class EventLog(Protocol):
         """One exchange, or None."""
         ...
 
+    async def steps(self, tenant: str, user: str, exchange_id: str) -> list[Event]:
+        """The readable `step.captured` events of one exchange, in the order in which they happened."""
+        ...
+
     async def exchanges(
         self, tenant: str, user: str, *, session: str | None, after: tuple[datetime, str] | None, limit: int
     ) -> list[Exchange]:
-        """Exchanges, newest first, after the keyset position (started_at, id)."""
+        """Exchanges, newest first, after the keyset position (started_at, id); with no id those before it."""
         ...
 
     async def sessions(

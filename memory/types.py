@@ -271,7 +271,55 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = 0
 
 
+class Ranked(msgspec.Struct, frozen=True, kw_only=True):
+    """One candidate as a recall ranked it."""
+
+    id: str
+    shown: bool
+    values: tuple[float, ...]
+    """One a signal, in the order of `Ranking.signals`."""
+
+
+class Ranking(msgspec.Struct, frozen=True, kw_only=True):
+    """What a recall ranked by, in ids and numbers alone: what it showed, and the best of the rest."""
+
+    signals: tuple[str, ...]
+    items: tuple[Ranked, ...]
+    """Best first."""
+
+
+class DrawnItem(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of a recalled item a reply shows."""
+
+    id: str
+    share: float
+    """0 to 1, of its informative words."""
+    used: bool
+    """Whether that is enough to say that the reply drew on it."""
+
+
+Judgement = Literal["useful", "useless", "wrong"]
+"""Of a recall or an item of one: it helped, it was of no use, it misled."""
 Status = Literal["ok", "off", "partial", "failed"]
+BudgetFrom = Literal["settings", "key", "model", "request", "window", "earlier blocks"]
+"""What set the tokens that a block may have: the smallest bound, by where it comes from."""
+
+
+class Conditions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a recall went by, apart from the question's own words."""
+
+    before: bool = False
+    """Whether the turn before was looked up together with the question."""
+    timezone: str = "UTC"
+    budget: int = 0
+    """Most tokens of the block."""
+    budget_from: BudgetFrom = "settings"
+    floor: float = 0.0
+    """Relevance that the best candidate had to reach."""
+    floor_from: Literal["settings", "embedder"] = "embedder"
+    """`embedder`: the value that its relevance model was fitted to."""
+    model: str = ""
+    """Whose tokens were counted."""
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True):
@@ -298,6 +346,9 @@ class Recall(msgspec.Struct, frozen=True, kw_only=True):
     """Why the status is not `ok`, one short phrase each."""
     milliseconds: float = 0.0
     at: datetime
+    generation: int = 1
+    """The user's generation that it saw."""
+    conditions: Conditions = Conditions()
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -321,6 +372,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     injected: tuple[str, ...] = ()
     block: PlacedBlock | None = None
     trace: str = ""
+    ranking: Ranking | None = None
+    """Of the recall that was injected; None where an earlier step's block was placed again."""
     tails: Tails = Tails()
     """Tails of the transcript with this reply at its end."""
     tails_before: Tails = Tails()

@@ -1,4 +1,4 @@
-"""The worker: the page decider and the index projector at work beside the gateway."""
+"""The worker: the deciders and the index projector at work beside the gateway."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import msgspec
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random
 
 from hearth.memory import metrics
-from hearth.memory.deciders import PageDecider
+from hearth.memory.deciders import DrawnDecider, PageDecider
 from hearth.memory.errors import LeaseLost, Unavailable
 from hearth.memory.events.kinds import Event
 from hearth.memory.ports import Clock, Consumers, EventLog, Lease, LongTerm, ShortTerm
@@ -62,7 +62,7 @@ class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
     """The last failure of each consumer that has not succeeded since, by name."""
 
 
-CONSUMERS = {PageDecider.name: PageDecider.kinds, IndexProjector.name: IndexProjector.kinds}
+CONSUMERS = {part.name: part.kinds for part in (PageDecider, IndexProjector, DrawnDecider)}
 """The kinds that each consumer reads, by its name."""
 
 
@@ -129,7 +129,7 @@ class WorkersElsewhere:
 
 
 class Worker:
-    """Runs the consumers of a log: the page decider and the index projector.
+    """Runs the consumers of a log: deciders of pages and of what replies drew on, and the index projector.
 
     `owner` names this worker in its leases. A process that is alone with its log keeps one name, so that it
     takes over its own leases at once after a crash; where several share a log each needs its own.
@@ -155,7 +155,7 @@ class Worker:
         self._timing = timing or Timing()
         self._pages = PageDecider(log=log, consumers=consumers)
         self._index = IndexProjector(log=log, short_term=short_term, long_term=long_term)
-        parts: tuple[Consumer, ...] = (self._pages, self._index)
+        parts: tuple[Consumer, ...] = (self._pages, self._index, DrawnDecider(log=log))
         self._runners = [
             Runner(part, consumers, owner=owner, batch=batch, timing=self._timing) for part in parts
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from hearth.memory.engine import Engine
 from hearth.memory.events.spool import Spool
 from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.ports import Embedder, LongTerm, Shared
-from hearth.memory.recall.policy import RecallPolicy
+from hearth.memory.recall.policy import RecallPolicy, Weights
 from hearth.memory.recall.tokens import LocalTokenCounter
 from hearth.memory.stores.memory_long_term import MemoryLongTerm
 from hearth.memory.stores.memory_short_term import InMemoryShortTerm
@@ -104,6 +104,7 @@ async def open_engine(
     long_term: LongTerm | None = None,
     *,
     shared: Shared | None = None,
+    weights: Mapping[str, Weights] | None = None,
 ) -> AsyncIterator[Engine]:
     """An engine over a real log in `home`, with a worker at work and stores in this process."""
     log = SqliteLog(home / "log.db", durability="process", clock=clock)
@@ -129,6 +130,7 @@ async def open_engine(
         policy=RecallPolicy(),
         embedder=embedder.name,
         shared=shared,
+        weights=weights,
     )
     await worker.start()
     try:

@@ -18,6 +18,8 @@ MAX_TEXT = 32_768
 """Characters of one memory; what is longer is a document, to be split by whoever knows its parts."""
 MAX_QUERY = 8_192
 """Characters of a question."""
+MAX_NOTE = 2_000
+"""Characters of a note about a recall."""
 MAX_TAGS = 64
 MAX_METADATA = 64
 MAX_VALUE = 4_096

@@ -1,22 +1,33 @@
-"""Recall: what would go into a prompt, and the explanation of earlier recalls."""
+"""Recall: what would go into a prompt, the explanation of earlier recalls, and what people think of them."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter
 from pydantic import AfterValidator, Field
 
-from hearth.config.settings import known_timezone
-from hearth.gateway.api.access import Reader, TheEngine
+from hearth.config.settings import MAX_ID, known_timezone
+from hearth.gateway.api.access import Reader, TheEngine, Writer, reached
 from hearth.gateway.api.door import KeyedRoute
-from hearth.gateway.api.fields import MAX_QUERY, Body, Identifier, Question
-from hearth.gateway.api.shapes import ItemOut, RecallOut, RecordOut, TraceOut, example
+from hearth.gateway.api.fields import MAX_LIMIT, MAX_NOTE, MAX_QUERY, Body, Identifier, Question
+from hearth.gateway.api.shapes import (
+    MEMORY_ID,
+    AnalysisOut,
+    FeedbackOut,
+    ItemOut,
+    RecallOut,
+    RecordOut,
+    TraceOut,
+    example,
+)
 from hearth.memory.engine import Engine
-from hearth.memory.errors import BadInput
-from hearth.memory.recall.traces import TracedItem
-from hearth.memory.types import Exchange, Query, Record, Scope, Scored
+from hearth.memory.errors import BadInput, NotFound
+from hearth.memory.recall.explain import analysis, question_of
+from hearth.memory.recall.traces import Trace, TracedItem
+from hearth.memory.types import Exchange, Judgement, Query, Record, Scope, Scored
 
 router = APIRouter(tags=["recall"], route_class=KeyedRoute)
 
@@ -55,8 +66,10 @@ async def recall(caller: Reader, engine: TheEngine, body: RecallIn) -> RecallOut
         at=engine.clock.now(),
         timezone=body.timezone or caller.key.timezone,
     )
-    budget = allowance.budget if body.budget is None else body.budget
-    found = await engine.recall(scope, query, budget=budget, model=body.model)
+    budget, budget_from = allowance.budget, allowance.budget_from
+    if body.budget is not None:
+        budget, budget_from = body.budget, "request"
+    found = await engine.recall(scope, query, budget=budget, budget_from=budget_from, model=body.model)
     return RecallOut(
         id=found.trace,
         status=found.status,
@@ -64,6 +77,7 @@ async def recall(caller: Reader, engine: TheEngine, body: RecallIn) -> RecallOut
         milliseconds=round(found.milliseconds, 3),
         tokens=found.block.tokens,
         block=found.block.text,
+        analysis=AnalysisOut.of(found.conditions, analysis(query, engine.policy)),
         items=[_item(scored, scored.record) for scored in found.scored],
     )
 
@@ -75,7 +89,8 @@ async def explain_recall(id: str, caller: Reader, engine: TheEngine) -> TraceOut
     Kept for 24 hours at most, the latest 3,000 or more; where gateways share a Redis, for an hour in it.
     """
     scope = caller.scope()
-    trace = await engine.trace(scope.tenant, scope.user, id)
+    trace = await _reachable(engine, scope, id)
+    query = await question_of(engine.log, trace)
     records = await asyncio.gather(*(_record(engine, scope, item.id) for item in trace.items))
     return TraceOut(
         id=trace.id,
@@ -87,8 +102,59 @@ async def explain_recall(id: str, caller: Reader, engine: TheEngine) -> TraceOut
         reasons=list(trace.reasons),
         milliseconds=trace.milliseconds,
         tokens=trace.tokens,
+        analysis=AnalysisOut.of(trace.conditions, analysis(query, engine.policy) if query else None),
         items=[_item(item, record) for item, record in zip(trace.items, records, strict=True)],
     )
+
+
+class ItemFeedback(Body):
+    """What somebody thinks of one candidate."""
+
+    id: str = Field(max_length=MAX_ID)
+    verdict: Judgement
+
+
+class FeedbackIn(Body):
+    """What somebody thinks of a recall: of the whole, of some of its candidates, or both."""
+
+    model_config = example(judgement="useful", items=[{"id": MEMORY_ID, "verdict": "wrong"}])
+
+    judgement: Judgement | None = Field(
+        default=None, description="Of the whole: it helped, was of no use, or misled."
+    )
+    items: list[ItemFeedback] = Field(
+        default=[], max_length=MAX_LIMIT, description="Candidates, shown or not; each once."
+    )
+    note: str = Field(default="", max_length=MAX_NOTE, description="Secrets in it are masked.")
+    user: Identifier | None = Field(default=None, description="The same as the header x-hearth-user.")
+
+
+@router.post("/recalls/{id}/feedback")
+async def judge_recall(id: str, caller: Writer, engine: TheEngine, body: FeedbackIn) -> FeedbackOut:
+    """Keep what somebody thinks of an earlier recall, for as long as it can be explained.
+
+    It is an event of the user's. The same sent again changes nothing.
+    """
+    trace = await _reachable(engine, caller.scope(body.user), id)
+    event = await engine.judge(trace, body.judgement, items=_each_once(body.items), note=body.note)
+    return FeedbackOut(id=event, recall=trace.id)
+
+
+def _each_once(items: Sequence[ItemFeedback]) -> dict[str, Judgement]:
+    """The judgements by id. Raises BadInput."""
+    judged: dict[str, Judgement] = {}
+    for place, item in enumerate(items):
+        if item.id in judged:
+            raise BadInput(f"items.{place}.id", item.id, "every item once")
+        judged[item.id] = item.verdict
+    return judged
+
+
+async def _reachable(engine: Engine, scope: Scope, id: str) -> Trace:
+    trace = await engine.trace(scope.tenant, scope.user, id)
+    if not reached(scope, trace.scope):
+        raise NotFound
+    return trace
 
 
 async def _record(engine: Engine, scope: Scope, id: str) -> Record | Exchange | None:

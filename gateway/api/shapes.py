@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hearth.memory import types
 from hearth.memory.engine import Forgotten
-from hearth.memory.types import JsonScalar, MemoryType, Record, Status
+from hearth.memory.recall.explain import Analysis
+from hearth.memory.types import BudgetFrom, JsonScalar, MemoryType, Record, Status
 
 MEMORY_ID = "018f6b1c2d3e4f5061728394a5b6c7d8"
 EXCHANGE_ID = "7d3c1a9b5e8f40218a6b4c2d0e1f3a5b"
@@ -65,6 +66,20 @@ SCORES = {
     "tokens": 14,
     "forgotten": False,
     "record": RECORD,
+}
+
+
+ANALYSIS: dict[str, Any] = {
+    "text": "What should I cook in May?",
+    "words": ["what", "should", "i", "cook", "in", "may"],
+    "before": False,
+    "time": ["month 5"],
+    "timezone": "Europe/Zurich",
+    "model": "gpt-4o-mini",
+    "budget": 1024,
+    "budget_from": "settings",
+    "floor": 0.5,
+    "floor_from": "embedder",
 }
 
 
@@ -315,6 +330,39 @@ class ItemOut(BaseModel):
     record: RecordOut | None
 
 
+class AnalysisOut(BaseModel):
+    """How a question was read, and what its recall went by."""
+
+    model_config = example(**ANALYSIS)
+
+    text: str | None = Field(
+        description="What was looked up by meaning, after the turn before where that was needed. Null, as "
+        "`words` and `time`, of an earlier recall whose exchange was not captured or is forgotten."
+    )
+    words: list[str] | None = Field(description="What was looked up by words, as the index has them.")
+    before: bool = Field(description="Whether the turn before was looked up with the question.")
+    time: list[str] | None = Field(description="The parts of dates that the question names.")
+    timezone: str
+    model: str = Field(description="Whose tokens were counted; empty where none was named.")
+    budget: int = Field(description="Most tokens of the block.")
+    budget_from: BudgetFrom = Field(description="The smallest bound's origin.")
+    floor: float = Field(description="Relevance that the best candidate had to reach.")
+    floor_from: Literal["settings", "embedder"] = Field(
+        description="`embedder`: the value that its relevance model was fitted to."
+    )
+
+    @classmethod
+    def of(cls, conditions: types.Conditions, read: Analysis | None) -> AnalysisOut:
+        """What the recall went by, and the question where it is known."""
+        fields = {name: getattr(conditions, name) for name in conditions.__struct_fields__}
+        return cls(
+            text=read.text if read else None,
+            words=list(read.words) if read else None,
+            time=list(read.time) if read else None,
+            **fields,
+        )
+
+
 class RecallOut(BaseModel):
     """What a recall would put into a prompt, and why."""
 
@@ -325,6 +373,7 @@ class RecallOut(BaseModel):
         milliseconds=6.1,
         tokens=31,
         block="…",
+        analysis=ANALYSIS,
         items=[SCORES],
     )
 
@@ -336,6 +385,7 @@ class RecallOut(BaseModel):
     block: str = Field(
         description="The text that goes into the prompt; empty where nothing was worth recalling."
     )
+    analysis: AnalysisOut
     items: list[ItemOut]
 
 
@@ -352,6 +402,7 @@ class TraceOut(BaseModel):
         reasons=[],
         milliseconds=6.1,
         tokens=31,
+        analysis=ANALYSIS,
         items=[SCORES],
     )
 
@@ -364,7 +415,17 @@ class TraceOut(BaseModel):
     reasons: list[str]
     milliseconds: float
     tokens: int
+    analysis: AnalysisOut
     items: list[ItemOut]
+
+
+class FeedbackOut(BaseModel):
+    """What somebody thinks of a recall is in the log."""
+
+    model_config = example(id=MEMORY_ID, recall=TRACE_ID)
+
+    id: str = Field(description="Of the event; the same where the same was said before.")
+    recall: str
 
 
 class ForgottenOut(BaseModel):

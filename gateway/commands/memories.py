@@ -1,4 +1,4 @@
-"""Commands about memories: add, list, search, recall, forget."""
+"""Commands about memories: add, list, search, forget."""
 
 from __future__ import annotations
 
@@ -9,7 +9,18 @@ import typer
 
 from hearth.gateway.commands.client import Answer, GatewayError, Rest, gateway
 from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Json, Limit, Url, User
-from hearth.gateway.commands.output import MISUSED, fail, moment, note, one_line, say, say_json, spoken, table
+from hearth.gateway.commands.output import (
+    MISUSED,
+    fail,
+    moment,
+    note,
+    number,
+    one_line,
+    say,
+    say_json,
+    spoken,
+    table,
+)
 
 Tags: TypeAlias = Annotated[list[str], typer.Option("--tag", help="Repeat for several; all must be there.")]
 Since: TypeAlias = Annotated[
@@ -134,49 +145,13 @@ def search(
                 record["id"],
                 record["type"],
                 moment(record["occurred_at"]),
-                _number(item["text_score"]),
-                _number(item["lexical_score"]),
+                number(item["text_score"]),
+                number(item["lexical_score"]),
                 spoken(record),
             )
             for record, item in rows
         ],
     )
-
-
-def recall(
-    query: Annotated[str, typer.Argument(help="What the user would say.")],
-    before: Annotated[
-        str, typer.Option(help="The turn before, for a short question.", show_default=False)
-    ] = "",
-    budget: Annotated[
-        int | None, typer.Option(min=0, help="Tokens of the block; the key's, if not given.")
-    ] = None,
-    model: Annotated[str, typer.Option(help="Whose tokens are counted.", show_default=False)] = "",
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Also every candidate's scores, and why it was in or out.")
-    ] = False,
-    user: User = "",
-    url: Url = DEFAULT_URL,
-    key: ApiKey = "",
-    as_json: Json = False,
-) -> None:
-    """Show what would go into the prompt for a message, without calling a model.
-
-    Example: hearth recall "What should I cook tonight?" --explain
-    """
-    body = {"query": query, "before": before, "budget": budget, "model": model}
-    with gateway(url, key, user) as rest:
-        found = rest.post("/recall", body)
-    if as_json:
-        say_json(found)
-        return
-    if found["block"]:
-        say(found["block"])
-    if explain:
-        _explain(found)
-    shown = sum(item["verdict"] == "in" for item in found["items"])
-    reasons = f", {found['status']}: {'; '.join(found['reasons'])}" if found["reasons"] else ""
-    note(f"{shown} recalled, {found['tokens']} tokens, {found['milliseconds']:.0f} ms{reasons}")
 
 
 def forget(
@@ -214,24 +189,6 @@ def _forget(rest: Rest, id: str) -> Answer:
         if error.status == 404:
             raise GatewayError(f"{id}: there is no such memory or exchange", status=404) from error
         raise
-
-
-def _explain(found: Answer) -> None:
-    table(
-        ("verdict", "relevance", "score", "type", "text"),
-        [
-            (i["verdict"], _number(i["relevance"]), _number(i["score"]), *_shown(i["record"]))
-            for i in found["items"]
-        ],
-    )
-
-
-def _shown(record: Answer | None) -> tuple[str, str]:
-    return (record["type"], spoken(record)) if record else ("", "forgotten meanwhile")
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
 
 
 def _pair(entry: str) -> tuple[str, Any]:

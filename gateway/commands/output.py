@@ -81,6 +81,11 @@ def moment(text: str | None) -> str:
     return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
+def number(value: float | None) -> str:
+    """A score with two decimals; nothing where there is none."""
+    return "" if value is None else f"{value:.2f}"
+
+
 def spoken(record: dict[str, Any]) -> str:
     """A record of the API in one line: a memory's text, or of an exchange what both said."""
     if record.get("reply") is None:

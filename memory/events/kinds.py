@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from hearth.memory.types import Memory, Page, PageState, Step, Usage, utc
+from hearth.memory.types import DrawnItem, Judgement, Memory, Page, PageState, Ranking, Step, Usage, utc
 
 
 class StepCaptured(msgspec.Struct, frozen=True, kw_only=True, tag="step.captured", tag_field="kind"):
@@ -71,6 +71,30 @@ class PageForgotten(msgspec.Struct, frozen=True, kw_only=True, tag="page.forgott
     reason: str = "requested"
 
 
+class RecallJudged(msgspec.Struct, frozen=True, kw_only=True, tag="recall.judged", tag_field="kind"):
+    """Somebody said how good a recall was, as a whole or item by item."""
+
+    trace: str
+    judgement: Judgement | None = None
+    """Of the whole; None where only items were judged."""
+    items: dict[str, Judgement] = {}
+    """By record id."""
+    ranking: Ranking | None = None
+    """As it was at recall; the judged items are among it. None where there was no candidate."""
+    note: str = ""
+    """In the judge's own words, secrets masked; goes when a record that it may speak of is forgotten."""
+
+
+class RecallDrawn(msgspec.Struct, frozen=True, kw_only=True, tag="recall.drawn", tag_field="kind"):
+    """The decider saw what a reply drew on. A second one of the same exchange replaces the first."""
+
+    trace: str
+    exchange: str
+    items: tuple[DrawnItem, ...]
+    """All that was injected and is not forgotten."""
+    ranking: Ranking
+
+
 class UserErased(msgspec.Struct, frozen=True, kw_only=True, tag="user.erased", tag_field="kind"):
     """All of a user was removed; events of an older generation than this one are refused from now on."""
 
@@ -86,6 +110,8 @@ Payload: TypeAlias = (
     | MemoryChanged
     | MemoryForgotten
     | PageForgotten
+    | RecallJudged
+    | RecallDrawn
     | UserErased
 )
 
@@ -98,6 +124,8 @@ VERSIONS: dict[str, int] = {
     "memory.changed": 1,
     "memory.forgotten": 1,
     "page.forgotten": 1,
+    "recall.judged": 1,
+    "recall.drawn": 1,
     "user.erased": 1,
 }
 """The version that this program writes, by kind."""

@@ -182,6 +182,12 @@ def exchange(db: Database, tenant: str, user: str, exchange_id: str) -> Exchange
     return found[0] if found else None
 
 
+def steps_of(db: Database, tenant: str, user: str, exchange_id: str) -> list[Event]:
+    """The captured steps of one exchange."""
+    about = _events_about(db, tenant, user, [exchange_id]).get(exchange_id, [])
+    return [event for event in about if isinstance(event.payload, StepCaptured)]
+
+
 def exchanges(
     db: Database,
     tenant: str,
@@ -246,7 +252,7 @@ def _exchange_of(row: Row, about: Sequence[Event]) -> Exchange:
         steps=len(steps),
         injected=tuple(dict.fromkeys(record for step in steps for record in step.injected)),
         usage=_usage([step.usage for step in steps]) or _usage([e.usage for e in enriched]),
-        trace=last.trace,
+        trace=next((step.trace for step in reversed(steps) if step.trace), ""),
     )
 
 
@@ -282,10 +288,9 @@ def exchange_state(db: Database, event: Event) -> ExchangeState:
     step = event.payload.step if isinstance(event.payload, StepCaptured) else None
     if user is None or step is None:
         return ExchangeState(steps=(), page=None, siblings=(), ancestors=(), descendants=())
-    about = _events_about(db, event.tenant, event.user, [step.exchange]).get(step.exchange, [])
     siblings = _siblings(db, user[0], step.exchange)
     return ExchangeState(
-        steps=tuple(e for e in about if isinstance(e.payload, StepCaptured)),
+        steps=tuple(steps_of(db, event.tenant, event.user, step.exchange)),
         page=page(db, event.tenant, event.user, step.exchange),
         siblings=tuple(
             found for name in siblings if (found := page(db, event.tenant, event.user, name)) is not None

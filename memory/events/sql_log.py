@@ -150,6 +150,10 @@ class SqlLog(ABC):
         """See `EventLog.exchange`."""
         return await self._read(lambda db: reads.exchange(db, tenant, user, exchange_id))
 
+    async def steps(self, tenant: str, user: str, exchange_id: str) -> list[Event]:
+        """See `EventLog.steps`."""
+        return await self._read(lambda db: reads.steps_of(db, tenant, user, exchange_id))
+
     async def exchanges(
         self, tenant: str, user: str, *, session: str | None, after: tuple[datetime, str] | None, limit: int
     ) -> list[Exchange]:

@@ -23,6 +23,8 @@ from hearth.memory.events.kinds import (
     PageForgotten,
     PageMoved,
     Payload,
+    RecallDrawn,
+    RecallJudged,
     StepCaptured,
     UserErased,
 )
@@ -39,11 +41,11 @@ _VIEWS = ("forgotten", "step_keys", "exchanges", "sessions", "pages", "injection
 
 
 def subject_of(payload: Payload) -> str:
-    """The exchange, page or memory that an event is about; empty for one about the user as a whole."""
+    """The exchange, page or memory that an event is about; empty for one about the user, or about several."""
     match payload:
         case StepCaptured(step=step):
             return step.exchange
-        case ExchangeEnriched(exchange=exchange):
+        case ExchangeEnriched(exchange=exchange) | RecallDrawn(exchange=exchange):
             return exchange
         case PageClosed(page=page):
             return page.id
@@ -53,7 +55,7 @@ def subject_of(payload: Payload) -> str:
             return memory.id
         case MemoryForgotten(memory=memory_id):
             return memory_id
-        case UserErased():
+        case RecallJudged() | UserErased():
             return ""
 
 
@@ -249,11 +251,25 @@ def _fold_memory_forgotten(db: Database, user: int, event: Event, payload: Memor
     db.execute("DELETE FROM memories WHERE user_id = ? AND id = ?", (user, payload.memory))
 
 
+# -- feedback ----------------------------------------------------------------------------------------------
+
+
+def _fold_judged(db: Database, user: int, event: Event, payload: RecallJudged) -> None:
+    """A note may speak of any item of its recall, and is found by each of them."""
+    if payload.note and payload.ranking is not None:
+        records = _json({item.id for item in payload.ranking.items})
+        db.execute("INSERT INTO injections VALUES (?, ?, ?)", (event.seq, user, records))
+
+
+def _fold_drawn(db: Database, user: int, event: Event, payload: RecallDrawn) -> None:
+    """Read from the log by whoever learns from it; there is nothing to fold."""
+
+
 # -- forgetting --------------------------------------------------------------------------------------------
 
 
 def _forget(db: Database, user: int, event: Event, record: str) -> None:
-    """Refuse later content of the record, redact its earlier payloads and the blocks that showed it."""
+    """Refuse later content of the record, redact its earlier payloads, and the blocks and notes around it."""
     db.execute(
         "INSERT INTO forgotten VALUES (?, ?, ?) ON CONFLICT (user_id, id) DO UPDATE SET at = excluded.at",
         (user, record, micros(event.occurred_at)),
@@ -269,7 +285,7 @@ def _forget(db: Database, user: int, event: Event, record: str) -> None:
         "SELECT seq FROM injections WHERE user_id = ? AND instr(records, ?) > 0", (user, _json(record))
     ).fetchall()
     for (seq,) in shown:
-        _strip_block(db, seq)
+        _strip(db, seq)
 
 
 def _redact(db: Database, seqs: str, values: Sequence[object]) -> None:
@@ -278,13 +294,18 @@ def _redact(db: Database, seqs: str, values: Sequence[object]) -> None:
         db.execute(f"DELETE FROM {table} WHERE seq IN ({seqs})", values)
 
 
-def _strip_block(db: Database, seq: int) -> None:
+def _strip(db: Database, seq: int) -> None:
+    """Take the block or note out that shows a record or may speak of it."""
     row = db.execute(
         "SELECT kind, version, body FROM events JOIN payloads USING (seq) WHERE seq = ?", (seq,)
     ).fetchone()
     payload = None if row is None else decode(*row)
     if isinstance(payload, StepCaptured):
-        bare = encode(StepCaptured(step=msgspec.structs.replace(payload.step, block=None)))
+        payload = StepCaptured(step=msgspec.structs.replace(payload.step, block=None))
+    elif isinstance(payload, RecallJudged):
+        payload = msgspec.structs.replace(payload, note="")
+    if payload is not None:
+        bare = encode(payload)
         db.execute("UPDATE payloads SET version = ?, body = ? WHERE seq = ?", (bare.version, bare.body, seq))
     db.execute("DELETE FROM injections WHERE seq = ?", (seq,))
 
@@ -307,6 +328,8 @@ _FOLDS: dict[type[msgspec.Struct], Callable[[Database, int, Event, Any], None]] 
     PageClosed: _fold_page_closed,
     PageMoved: _fold_page_moved,
     PageForgotten: _fold_page_forgotten,
+    RecallJudged: _fold_judged,
+    RecallDrawn: _fold_drawn,
     MemoryAdded: _fold_memory,
     MemoryChanged: _fold_memory,
     MemoryForgotten: _fold_memory_forgotten,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -99,7 +99,7 @@ class _Filling:
                 self._repeated.add(piece.record.id)
         return others
 
-    def assembled(self, order: dict[str, tuple[object, int]]) -> Assembled:
+    def assembled(self, order: Mapping[str, tuple[object, int]]) -> Assembled:
         """The whole, items sorted by `order`. What was reserved for the id gives way to what it takes."""
         taken = sorted(self._taken, key=lambda one: (order[one.id], one.side))
         text = block.wrap(body(taken))

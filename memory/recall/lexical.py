@@ -21,6 +21,12 @@ def analyzed(text: str) -> frozenset[int]:
         return frozenset(_analyzer().terms(text))
 
 
+def words(text: str) -> tuple[str, ...]:
+    """The same terms as words, in the order of the text: what is really looked up, stems and pairs."""
+    with _one_at_a_time:
+        return tuple(dict.fromkeys(_analyzer().words(text)))
+
+
 @cache
 def _analyzer() -> Analyzer:
     return Analyzer()

@@ -10,12 +10,12 @@ from itertools import takewhile
 import msgspec
 import numpy as np
 
-from hearth.memory.types import Recall, Scope, Scored, Status
+from hearth.memory.types import Conditions, Recall, Scope, Scored, Status
 
 KEEP = timedelta(hours=24)
 CAPACITY = 32 << 20
 """Bytes of all traces together; one of 150 candidates takes 10 kB, so 3,000 of them and more are kept."""
-FIXED = 600
+FIXED = 800
 """Bytes of a trace without its candidates: its objects, ids and place in the ring."""
 
 
@@ -76,6 +76,9 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     milliseconds: float
     tokens: int
     packed: Packed
+    generation: int = 1
+    """The user's generation that it saw; an erasure since then makes it nobody's."""
+    conditions: Conditions = Conditions()
 
     @property
     def size(self) -> int:
@@ -99,6 +102,8 @@ def trace_of(recall: Recall) -> Trace:
         milliseconds=round(recall.milliseconds, 3),
         tokens=recall.block.tokens,
         packed=_packed(recall.scored),
+        generation=recall.generation,
+        conditions=recall.conditions,
     )
 
 

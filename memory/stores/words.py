@@ -68,8 +68,8 @@ def _counts(packed: Sequence[str], terms: Sequence[int]) -> tuple[_Matrix, _Matr
     ids = np.frombuffer(b"".join([one[head:end] for one, end in zip(raw, ends, strict=True)]), np.uint32)
     times = np.frombuffer(b"".join([one[end:] for one, end in zip(raw, ends, strict=True)]), np.uint8)
     side = np.repeat(np.arange(len(sizes)), sizes)
-    lengths = np.bincount(side, weights=times, minlength=len(sizes))
-    counts = np.zeros((len(sizes), len(terms)))
+    lengths: _Matrix = np.bincount(side, weights=times, minlength=len(sizes)).astype(np.float64)
+    counts: _Matrix = np.zeros((len(sizes), len(terms)))
     if not terms:
         return counts, lengths
     wanted = np.array(terms, np.uint32)

@@ -114,6 +114,26 @@ async def test_case_23_a_lone_surrogate_becomes_the_replacement_character(log: E
         await log.append([memory(user="a\ud83d")])
 
 
+async def test_an_exchange_gives_its_steps_and_the_trace_of_its_recall(log: EventLog) -> None:
+    """Steps come in the order of their time; the one of a tool loop that recalled names the trace."""
+    later = step("e1", at=START + timedelta(seconds=5))
+    first = step("e1", closes=False, trace="t1")
+    await log.append([later, first, step("e2")])
+    assert [one.id for one in await log.steps("acme", "alice", "e1")] == [first.id, later.id]
+    assert await log.steps("acme", "bob", "e1") == []
+    found = await log.exchange("acme", "alice", "e1")
+    assert found is not None
+    assert found.trace == "t1"
+
+
+async def test_exchanges_before_a_moment_are_found_without_naming_one(log: EventLog) -> None:
+    """With no id, those that began before it, newest first."""
+    await log.append([step(f"e{n}", at=START + timedelta(seconds=n)) for n in range(4)])
+    at = (START + timedelta(seconds=2), "")
+    found = await log.exchanges("acme", "alice", session="s1", after=at, limit=8)
+    assert [exchange.id for exchange in found] == ["e1", "e0"]
+
+
 async def test_a_tenant_keeps_its_secret(log: EventLog) -> None:
     """A secret is 32 bytes, the same at every use, another one for each tenant."""
     first, again, other = [await log.secret(t) for t in ("acme", "acme", "umbrella")]

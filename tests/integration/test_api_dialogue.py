@@ -12,7 +12,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from hearth.memory.types import ImportedTurn, Scope
+from hearth.memory.types import ImportedTurn, Query, Scope
 from hearth.testing.embedder import ScriptedEmbedder
 from tests.api import Api, open_api
 from tests.events import ManualClock
@@ -248,3 +248,48 @@ async def test_an_isolated_agent_walks_its_own_exchanges_alone(api: Api) -> None
 
 def _at(text: str) -> datetime:
     return datetime.fromisoformat(text)
+
+
+async def test_a_recall_says_how_its_question_was_read(api: Api) -> None:
+    """Text, words, time, budget and floor come with the recall, and with its origin each."""
+    question = {"query": "What did I do in May?", "before": "Tell me of my year.", "timezone": "Asia/Tokyo"}
+    async with api.client("alice") as alice:
+        plain = (await alice.post("/recall", json=question)).json()["analysis"]
+        asked = {**question, "query": "And in May?", "budget": 99, "model": "gpt-4o-mini"}
+        short = (await alice.post("/recall", json=asked)).json()["analysis"]
+    assert (plain["text"], plain["before"], plain["time"]) == (question["query"], False, ["month 5"])
+    assert "may" in plain["words"]
+    assert (plain["budget"], plain["budget_from"], plain["timezone"]) == (1024, "settings", "Asia/Tokyo")
+    assert (plain["floor"], plain["floor_from"]) == (0.5, "embedder")
+    assert (short["text"], short["before"]) == ("Tell me of my year.\nAnd in May?", True)
+    assert (short["budget"], short["budget_from"], short["model"]) == (99, "request", "gpt-4o-mini")
+
+
+async def test_an_earlier_recall_shows_its_question_from_the_log(api: Api, clock: ManualClock) -> None:
+    """The trace holds no text: its question is the captured exchange's, and goes when that is forgotten."""
+    scope = Scope(tenant="acme", user="alice", session="s1")
+    first = await api.engine.capture(scope, "Tell me of my dog.", "Zebedee is well.")
+    clock.advance(seconds=1)
+    query = Query(text="And now?", before="Zebedee is well.", at=clock.now())
+    recall = await api.engine.recall(first.scope, query)
+    opened = await api.engine.capture(first.scope, "And now?", "Still well.", recall=recall)
+    clock.advance(seconds=1)
+    await api.engine.capture(first.scope, "Good.", "Yes.")
+    async with api.client("alice") as alice:
+        shown = (await alice.get(f"/recalls/{recall.trace}")).json()["analysis"]
+        await alice.delete(f"/exchanges/{opened.exchange}")
+        gone = (await alice.get(f"/recalls/{recall.trace}")).json()["analysis"]
+    assert shown["text"] == "Zebedee is well.\nAnd now?"
+    assert (gone["text"], gone["words"], gone["time"], gone["before"]) == (None, None, None, True)
+
+
+async def test_nobody_else_sees_a_recall(api: Api) -> None:
+    """An isolated agent's key sees its own alone, and after an erasure nobody sees it, in any process."""
+    async with api.client("alice") as alice, api.client("hermit") as hermit:
+        recall = (await alice.post("/recall", json={"query": "bees"})).json()["id"]
+        assert (await alice.get(f"/recalls/{recall}")).status_code == 200
+        assert (await hermit.get(f"/recalls/{recall}")).status_code == 404
+        kept = await api.engine.trace("acme", "alice", recall)
+        await alice.delete("/users/alice")
+        api.engine.traces.add(kept)  # as the ring of another gateway still has it
+        assert (await alice.get(f"/recalls/{recall}")).status_code == 404

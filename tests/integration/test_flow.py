@@ -18,6 +18,7 @@ from hearth.gateway.flow import Flow
 from hearth.gateway.wire import WIRES
 from hearth.gateway.wire.types import Body, WireReply
 from hearth.memory.embed.use import UseEmbedder
+from hearth.memory.events.kinds import RecallDrawn
 from hearth.memory.extract.secrets import mask_secrets
 from hearth.memory.types import Scope, ToolUse
 from tests.api import open_engine
@@ -46,6 +47,21 @@ async def test_what_was_said_is_recalled_in_the_next_conversation(flow: Flow, cl
     call = await other.say(QUESTION)
     assert "Zebedee" in other.prompt()
     assert response_headers(call)["x-hearth-status"] == "ok"
+
+
+async def test_what_the_reply_drew_on_is_in_the_log(flow: Flow, clock: ManualClock) -> None:
+    """With the trace and the signals of what was shown; a shadow recall is not, no reply can draw on it."""
+    await Talker(flow, clock).say(DOG, "Hello Zebedee!")
+    call = await Talker(flow, clock).say(QUESTION, "Your dog is called Zebedee.")
+    await Talker(flow, clock, identity(Mode.SHADOW)).say(QUESTION, "Your dog is called Zebedee.")
+    await flow.engine.drain()
+    events = await flow.engine.log.read(kinds=["recall.drawn"])
+    (drawn,) = [event.payload for event in events if isinstance(event.payload, RecallDrawn)]
+    assert call.recall is not None
+    assert (drawn.trace, drawn.exchange) == (call.recall.trace, call.opened.exchange if call.opened else "")
+    assert [item.used for item in drawn.items] == [True]
+    assert drawn.ranking.signals == tuple(call.recall.scored[0].signals)
+    assert [item.id for item in drawn.ranking.items if item.shown] == list(call.recall.block.items)
 
 
 async def test_shadow_mode_recalls_and_captures_but_places_nothing(flow: Flow, clock: ManualClock) -> None:
@@ -85,6 +101,19 @@ async def test_a_window_that_is_too_small_gets_no_block(flow: Flow, clock: Manua
     call = await talker.say(QUESTION, window=2000, max_tokens=1950)
     assert talker.prompt() == QUESTION
     assert response_headers(call)["x-hearth-reason"] == "no room in the model's window"
+
+
+@pytest.mark.parametrize(
+    ("window", "bound"), [(0, (1024, "settings")), (4000, (400, "window")), (40_000, (1024, "settings"))]
+)
+async def test_a_recall_tells_what_bounds_its_block(
+    flow: Flow, clock: ManualClock, window: int, bound: tuple[int, str]
+) -> None:
+    """The smaller of the settings' tokens and the window's share, with its origin."""
+    call = await Talker(flow, clock).say(QUESTION, window=window)
+    assert call.recall is not None
+    conditions = call.recall.conditions
+    assert (conditions.budget, conditions.budget_from) == bound
 
 
 async def test_a_block_that_the_provider_refused_costs_nothing_of_the_day(

@@ -39,7 +39,8 @@ PAGE = (ROOT / "docs" / "alerts.md").read_text(encoding="utf-8")
 RULES: list[dict[str, Any]] = GROUP["rules"]
 NAMES = [rule["alert"] for rule in RULES]
 LOG = LogHealth(wal_bytes=0, fsync_p50_ms=1.0, writable=True, events=3, last_error="")
-WORKER = WorkerHealth(running=True, lag={"pages": 7, "index": 9}, waited=2.5, parked=1, stopped={}, errors={})
+LAG = dict(zip(CONSUMERS, (7, 9, 11), strict=True))
+WORKER = WorkerHealth(running=True, lag=LAG, waited=2.5, parked=1, stopped={}, errors={})
 PARTS = {
     "log": log_part(LOG),
     "short_term": Part(state="degraded", reasons=("does not answer",)),
@@ -169,7 +170,7 @@ def test_health_is_shown_as_gauges() -> None:
     samples = {(s.name, *s.labels.values()): s.value for family in families for s in family.samples}
     assert samples["hearth_part_state", "short_term", "degraded"] == 1
     assert samples["hearth_part_state", "short_term", "ok"] == 0
-    assert {samples["hearth_worker_lag_events", name] for name in CONSUMERS} == {7, 9}
+    assert {name: samples["hearth_worker_lag_events", name] for name in CONSUMERS} == LAG
     assert samples["hearth_worker_waited_seconds",] == 2.5
     assert samples["hearth_worker_parked_events",] == 1
     assert samples["hearth_spool_events",] == 3

@@ -115,6 +115,42 @@ def test_search_and_recall_find_what_was_added(run: Run) -> None:
     assert parsed(run("recall", query, "--json"))["status"] == "ok"
 
 
+def test_a_recall_is_explained_at_once_and_later(run: Run) -> None:
+    """How the question was read, each candidate with every signal, what was left out; the same by its id."""
+    run("add", "My dog is called Zebedee.")
+    query = "My dog is called Zebedee."
+    until(lambda: run("search", query), "Zebedee")
+    found = parsed(run("recall", query, "--json"))
+    shown = run("recall", query, "--explain").stdout
+    for said in ("looked up", "1024 tokens, by settings", "0.50, by embedder", "left out: nothing"):
+        assert said in shown
+    for name in found["items"][0]["signals"]:
+        assert name in shown
+    later = run("explain", found["id"])
+    assert "not known: no exchange was captured with it" in later.stdout
+    assert "Zebedee" in later.stdout
+    assert parsed(run("explain", found["id"], "--json"))["items"] == found["items"]
+    assert run("explain", "0" * 32).exit_code == 1
+    assert run("explain", "../users").exit_code == 2
+
+
+def test_feedback_is_kept_for_a_whole_recall_or_an_item(run: Run, request: pytest.FixtureRequest) -> None:
+    """What was said is printed and stands in the log; another word is refused in one line."""
+    run("add", "My dog is called Zebedee.")
+    query = "My dog is called Zebedee."
+    until(lambda: run("search", query), "Zebedee")
+    found = parsed(run("recall", query, "--json"))
+    trace, item = found["id"], found["items"][0]["id"]
+    assert run("feedback", trace, "useful", "--note", "just so").stdout == f"useful: recall {trace}\n"
+    assert run("feedback", trace, "wrong", "--item", item).stdout == f"wrong: 1 items of recall {trace}\n"
+    assert parsed(run("feedback", trace, "useful", "--json"))["recall"] == trace
+    events = parsed(run("events", "--kind", "recall.judged", "--json", key="admin", user=request.node.name))
+    assert [event["payload"]["items"] for event in events["items"]] == [{}, {item: "wrong"}, {}]
+    refused = run("feedback", trace, "nice")
+    assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+    assert run("feedback", "0" * 32, "useful").exit_code == 1
+
+
 def test_forget_removes_memories_and_exchanges(run: Run) -> None:
     """An id of either kind is forgotten; an unknown one is one line on stderr and exit code 1."""
     memory = run("add", "My dog is called Zebedee.").stdout.strip()

@@ -27,10 +27,10 @@ from hearth.memory.imports import imported_steps
 from hearth.memory.types import ImportedTurn, Scope
 
 NAMED = {
-    "Run": ["serve", "worker", "migrate", "retry", "demo", "check-config", "key"],
-    "Talk": ["chat", "recall", "search"],
+    "Run": ["serve", "worker", "migrate", "retry", "demo", "check-config", "tune", "key"],
+    "Talk": ["chat", "recall", "search", "feedback"],
     "Memory": ["add", "list", "forget", "erase", "import"],
-    "Look": ["sessions", "exchanges", "events", "users", "health", "switch"],
+    "Look": ["sessions", "exchanges", "explain", "events", "users", "health", "switch"],
 }
 
 

@@ -282,6 +282,7 @@ def test_budget_and_timezone_come_from_header_then_key() -> None:
     headers = [("x-hearth-budget", "2000"), ("x-hearth-timezone", "Asia/Tokyo")]
     policy = who(APP, headers, request(body_user="u")).policy
     assert (policy.budget, policy.budget_share, policy.timezone) == (2000, 1.0, "Asia/Tokyo")
+    assert policy.budget_from == "request"
     none = who(ALICE, [("x-hearth-budget", "0")]).policy
     assert (none.recall, none.place, none.capture) == (False, False, True)
 

@@ -144,6 +144,7 @@ def test_a_models_budget_lowers_the_keys() -> None:
     assert policy.for_model("small-1").budget == 100
     assert policy.for_model("small-1").budget_max == 100
     assert policy.for_model("large-1").budget == 500
+    assert [policy.for_model(name).budget_from for name in ("small-1", "large-1")] == ["model", "key"]
 
 
 def test_quickstart_gives_everybody_one_key() -> None:

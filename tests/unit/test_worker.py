@@ -13,6 +13,7 @@ from uuid import uuid4
 import msgspec
 import pytest
 
+from hearth.memory import metrics
 from hearth.memory.errors import StoreUnavailable
 from hearth.memory.events.kinds import (
     Event,
@@ -20,6 +21,7 @@ from hearth.memory.events.kinds import (
     MemoryForgotten,
     PageForgotten,
     Payload,
+    RecallDrawn,
     StepCaptured,
     UserErased,
 )
@@ -28,7 +30,7 @@ from hearth.memory.ports import Indexed
 from hearth.memory.runner import Timing
 from hearth.memory.stores.memory_long_term import MemoryLongTerm
 from hearth.memory.stores.memory_short_term import InMemoryShortTerm
-from hearth.memory.types import Memory, Page, Scope, Step, ToolUse
+from hearth.memory.types import Memory, Page, Ranked, Ranking, Scope, Step, ToolUse
 from hearth.memory.worker import Worker
 from hearth.testing.embedder import ScriptedEmbedder
 
@@ -191,7 +193,7 @@ async def test_what_was_said_stands_in_long_term_memory_once(world: World) -> No
     await world.worker.drain()
     assert await world.long_term.count(ALICE.owner) == 2
     assert world.long_term.contexts == {"x1": "I live in Oslo\nok", "x2": "I live in Oslo\nok\nAnd I ski\nok"}
-    assert (await world.worker.health()).lag == {"index": 0, "pages": 0}
+    assert (await world.worker.health()).lag == {"index": 0, "drawn": 0, "pages": 0}
 
 
 async def test_draining_again_changes_nothing(world: World) -> None:
@@ -511,3 +513,74 @@ async def test_long_term_memory_that_lost_its_data_is_filled_from_the_log(world:
     await until(rebuilt)
     assert await world.indexed("x1", "x2", "x3") == ["x1"]
     assert await world.log.read() == before
+
+
+def ranking(*items: str) -> Ranking:
+    """Of a recall that showed those."""
+    ranked = tuple(Ranked(id=item, shown=True, values=(0.5, 0.25)) for item in items)
+    return Ranking(signals=("text", "lexical"), items=ranked)
+
+
+async def drawn_on(world: World) -> list[RecallDrawn]:
+    """What was decided of replies, in the order of the log."""
+    await world.worker.drain()
+    events = await world.log.read(kinds=["recall.drawn"])
+    return [event.payload for event in events if isinstance(event.payload, RecallDrawn)]
+
+
+async def test_what_a_reply_drew_on_is_decided_once(world: World) -> None:
+    """Of each injected item its share and whether it was used, with the recall's numbers; nothing twice."""
+    bees, tea, gone = memory("I keep bees in Oslo"), memory("I like green tea"), memory("I sold the boat")
+    for added in (bees, tea, gone):
+        await world.append(MemoryAdded(memory=added))
+    await world.append(MemoryForgotten(memory=gone.id))
+    injected = (bees.id, tea.id, gone.id)
+    step = {"trace": "t1", "injected": injected, "ranking": ranking(*injected)}
+    before = [counter._value.get() for counter in (metrics.INJECTED_ITEMS, metrics.DRAWN_ITEMS)]
+    await world.say("x1", "Where are my bees?", reply_text="You keep them in Oslo.", **step)
+    (decided,) = await drawn_on(world)
+    assert (decided.trace, decided.exchange, decided.ranking) == ("t1", "x1", ranking(*injected))
+    assert [(item.id, item.used) for item in decided.items] == [(bees.id, True), (tea.id, False)]
+    assert decided.items[0].share > decided.items[1].share == 0
+    after = [counter._value.get() for counter in (metrics.INJECTED_ITEMS, metrics.DRAWN_ITEMS)]
+    assert [b - a for a, b in zip(before, after, strict=True)] == [2, 1]
+    await world.worker.stop()
+    world.worker = world.new_worker()
+    assert await drawn_on(world) == [decided]
+
+
+async def test_of_a_tool_loop_the_step_that_recalled_is_taken(world: World) -> None:
+    """Its later steps carry the same block; the reply is that of the whole exchange."""
+    bees = memory("I keep bees in Oslo")
+    await world.append(MemoryAdded(memory=bees))
+    step = {"trace": "t1", "injected": (bees.id,), "ranking": ranking(bees.id)}
+    call = (ToolUse(name="map"),)
+    await world.say("x1", "Where are my bees?", reply_text="", closes=False, tools=call, **step)
+    await world.say("x1", "Where are my bees?", reply_text="In Oslo.", injected=(bees.id,))
+    (decided,) = await drawn_on(world)
+    assert decided.trace == "t1"
+    assert decided.items[0].used
+
+
+async def test_without_anything_recalled_nothing_is_decided(world: World) -> None:
+    """Nor where the reply is empty, or where the exchange is from before rankings were kept."""
+    bees = memory("I keep bees in Oslo")
+    await world.append(MemoryAdded(memory=bees))
+    await world.say("x1", "Hi")
+    await world.say("x2", "Where?", reply_text="Oslo", injected=(bees.id,), trace="t1")
+    await world.say("x3", "Hm", reply_text="", injected=(bees.id,), trace="t2", ranking=ranking(bees.id))
+    assert await drawn_on(world) == []
+
+
+async def test_what_a_reply_drew_on_goes_with_the_exchange_and_the_user(world: World) -> None:
+    """A forgotten exchange takes it along, and an erased user all of it."""
+    bees = memory("I keep bees in Oslo")
+    await world.append(MemoryAdded(memory=bees))
+    step = {"reply_text": "In Oslo.", "injected": (bees.id,), "trace": "t", "ranking": ranking(bees.id)}
+    await world.say("x1", "Where are my bees?", **step)
+    await world.say("x2", "And where are they now?", **step)
+    assert [decided.exchange for decided in await drawn_on(world)] == ["x1", "x2"]
+    await world.append(PageForgotten(page="x1"))
+    assert [decided.exchange for decided in await drawn_on(world)] == ["x2"]
+    await world.append(UserErased(generation=2), generation=2)
+    assert await drawn_on(world) == []
