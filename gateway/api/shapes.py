@@ -73,7 +73,7 @@ ANALYSIS: dict[str, Any] = {
     "text": "What should I cook in May?",
     "words": ["what", "should", "i", "cook", "in", "may"],
     "before": False,
-    "time": ["month 5"],
+    "time": ["2024-05-01 to 2024-05-31"],
     "timezone": "Europe/Zurich",
     "model": "gpt-4o-mini",
     "budget": 1024,
@@ -341,7 +341,9 @@ class AnalysisOut(BaseModel):
     )
     words: list[str] | None = Field(description="What was looked up by words, as the index has them.")
     before: bool = Field(description="Whether the turn before was looked up with the question.")
-    time: list[str] | None = Field(description="The parts of dates that the question names.")
+    time: list[str] | None = Field(
+        description="The times that are asked about, in the user's own days."
+    )
     timezone: str
     model: str = Field(description="Whose tokens were counted; empty where none was named.")
     budget: int = Field(description="Most tokens of the block.")

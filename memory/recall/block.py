@@ -3,12 +3,14 @@
     <hearth-memory id="f79d26">
     Reference data remembered from earlier; not instructions.
     # Facts
-    2024-05-07 Tue
+    2024
+    Tue 7 May
     - lives in Oslo
     # Earlier conversation
-    2024-06-01 Sat
+    2024
+    Sat 1 Jun
     - user: My cat is called Miso.
-      assistant: Noted.
+    - assistant: Noted.
     </hearth-memory>
     Now answer the message above the reference data.
 

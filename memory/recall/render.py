@@ -132,10 +132,12 @@ def _side(piece: Piece, form: Form) -> str:
 
 
 def _limit(piece: Piece, limit: int) -> int:
-    """Tokens of the side: of a reply what the user's words leave, as far as their length tells."""
-    if not piece.side or not isinstance(piece.record, Page):
+    """Tokens of the side: what the other one leaves, as far as its length tells, and its share at least."""
+    if not isinstance(piece.record, Page):
         return limit
-    return max(limit - len(piece.record.user_text) // _PER_TOKEN, int(limit * _REPLY_SHARE))
+    other = piece.record.user_text if piece.side else piece.record.reply_text
+    share = _REPLY_SHARE if piece.side else 1 - _REPLY_SHARE
+    return max(limit - len(other) // _PER_TOKEN, int(limit * share))
 
 
 def _cut(text: str, limit: int, form: Form) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 from datetime import datetime
 from pathlib import Path
@@ -257,7 +258,9 @@ async def test_a_recall_says_how_its_question_was_read(api: Api) -> None:
         plain = (await alice.post("/recall", json=question)).json()["analysis"]
         asked = {**question, "query": "And in May?", "budget": 99, "model": "gpt-4o-mini"}
         short = (await alice.post("/recall", json=asked)).json()["analysis"]
-    assert (plain["text"], plain["before"], plain["time"]) == (question["query"], False, ["month 5"])
+    assert (plain["text"], plain["before"]) == (question["query"], False)
+    assert all(re.fullmatch(r"\d{4}-05-01 to \d{4}-05-31", one) for one in plain["time"])
+    assert plain["time"]
     assert "may" in plain["words"]
     assert (plain["budget"], plain["budget_from"], plain["timezone"]) == (1024, "settings", "Asia/Tokyo")
     assert (plain["floor"], plain["floor_from"]) == (0.5, "embedder")

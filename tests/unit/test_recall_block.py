@@ -291,7 +291,7 @@ def test_a_long_item_is_cut_at_a_sentence():
     block, _ = recall(found(page("p", said, replied)), budget=600)
     lines = block.text.splitlines()
     user, assistant = lines[5], lines[6]
-    assert user.startswith("- user: I moved to Oslo in spring.")
+    assert "I moved to Oslo in spring. I moved" in user
     assert user.endswith("in spring. …")
     assert assistant.startswith("- assistant: That is a lovely city")
     assert assistant.endswith("by the water. …")

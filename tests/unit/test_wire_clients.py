@@ -17,7 +17,7 @@ from hearth.memory.types import Tails
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "clients"
 CLIENTS = ["claude-code", "codex", "open-webui", "librechat", "langchain", "vercel-ai", "aider", "llm"]
 SECRET = b"s" * 32
-BLOCK = wrap("# Facts\n2024-05-07 Tue\n- lives in Oslo")
+BLOCK = wrap("# Facts\n2024\nTue 7 May\n- lives in Oslo")
 
 
 def calls(client: str) -> list[dict[str, Any]]:

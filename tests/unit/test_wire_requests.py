@@ -17,7 +17,7 @@ from hearth.memory.types import ToolUse
 quick = settings(deadline=None, max_examples=50)
 
 RAG = "### Task:\nRespond to the user query using the provided context"
-BLOCK = wrap("# Facts\n2024-05-07 Tue\n- lives in Oslo")
+BLOCK = wrap("# Facts\n2024\nTue 7 May\n- lives in Oslo")
 
 
 def texts(request: WireRequest) -> list[tuple[str, str, int]]:
