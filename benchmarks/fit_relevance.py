@@ -23,17 +23,19 @@ import msgspec
 import numpy as np
 from everyday import FACTS, REPLIES, REQUESTS
 from locomo import Dialogue, read_dialogues
+from vectors import KeptEmbedder
 
-from hearth.memory.embed.load import load_embedder
 from hearth.memory.ports import Embedder
 from hearth.memory.recall.cues import is_small_talk
 from hearth.memory.recall.lexical import analyzed
+from hearth.memory.recall.pieces import pieces_of
 from hearth.memory.recall.policy import Weights
 from hearth.memory.recall.pool import Numbers, Pool, gather
 from hearth.memory.recall.rank import combine, signals
 from hearth.memory.recall.relevance import FITTED_FLOOR, Fit, Logistic, judged, relevance_signals
 from hearth.memory.stores.analyzer import Analyzer
-from hearth.memory.stores.terms import inverse_frequency, saturated
+from hearth.memory.stores.telling import mean, telling_text
+from hearth.memory.stores.terms import saturated, weighed
 from hearth.memory.tiers.indexed import index_record, record_text
 from hearth.memory.types import Candidate, Memory, Page, Query, Record, Scope, SearchResult, ShortTermView
 
@@ -84,17 +86,19 @@ class Collection:
         indexed = [
             index_record(record, before.get(getattr(record, "previous", None) or "")) for record in records
         ]
-        analyzer = Analyzer()
+        self._embedder, self._analyzer = embedder, Analyzer()
         self.records = records
         self._text = np.array(embedder.embed_documents([one.text for one in indexed]))
         self._context = np.array(embedder.embed_documents([one.context for one in indexed]))
-        self._terms = [saturated(analyzer.terms(one.text)) for one in indexed]
+        self._terms = [saturated(self._analyzer.terms(one.text)) for one in indexed]
 
     def search(self, question: str, vector: Numbers, places: Sequence[int]) -> SearchResult:
         """What a store that held these places' records alone would answer."""
         holding = Counter(term for place in places for term in self._terms[place])
-        idf = {term: inverse_frequency(len(places), holding[term]) for term in analyzed(question)}
-        mass = sum(idf.values()) or 1.0
+        words = weighed(list(analyzed(question)), len(places), holding)
+        idf, mass = words.held, words.mass or 1.0
+        if telling := telling_text(question, words.common, self._analyzer):
+            vector = np.array(mean([vector.tolist(), self._embedder.embed_queries([telling])[0]]))
         candidates = []
         for place, text, context in zip(
             places, self._text[list(places)] @ vector, self._context[list(places)] @ vector, strict=True
@@ -232,8 +236,10 @@ class Sampler:
 def _best(found: SearchResult, text: str, wanted: set[str] | None) -> tuple[Pool, list[int]]:
     """The pool, and the places of the best three or of the best wanted one among the first ten."""
     pool = gather(found, ShortTermView(), text, analyzed)
-    scores = combine(signals(pool, Query(text=text, at=NOW), Weights()), Weights())
-    best = np.argsort(-scores, kind="stable")[:10].tolist()
+    pieces = pieces_of(pool.records)
+    scores = combine(signals(pool, pieces, Query(text=text, at=NOW), Weights()), Weights())
+    ranked = pieces.record[np.argsort(-scores, kind="stable")].tolist()
+    best = list(dict.fromkeys(ranked))[:10]
     return pool, best[:3] if wanted is None else [i for i in best if pool.records[i].id in wanted][:1]
 
 
@@ -299,14 +305,18 @@ def main() -> None:
     )
     arguments.add_argument("data", type=Path)
     arguments.add_argument("--write", action="store_true")
+    arguments.add_argument(
+        "--vectors", type=Path, help="keep vectors in files of this name and the embedder's"
+    )
     given = arguments.parse_args()
     dialogues = read_dialogues(given.data)
     models: dict[str, Logistic] = {}
     measured: dict[str, dict[str, float]] = {}
     together: list[Example] = []
     for spec in ("fast", "quality"):
-        embedder = load_embedder(spec)
-        examples = list(Sampler(embedder).examples(dialogues))
+        path = given.vectors.with_suffix(f".{spec}.npz") if given.vectors else None
+        with KeptEmbedder(spec, path) as embedder:
+            examples = list(Sampler(embedder).examples(dialogues))
         together += examples
         models[embedder.name] = fit(examples, SIGNALS["embedder"])
         measured[embedder.name] = passes(examples, SIGNALS["embedder"])

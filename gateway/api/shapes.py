@@ -341,9 +341,7 @@ class AnalysisOut(BaseModel):
     )
     words: list[str] | None = Field(description="What was looked up by words, as the index has them.")
     before: bool = Field(description="Whether the turn before was looked up with the question.")
-    time: list[str] | None = Field(
-        description="The times that are asked about, in the user's own days."
-    )
+    time: list[str] | None = Field(description="The times that are asked about, in the user's own days.")
     timezone: str
     model: str = Field(description="Whose tokens were counted; empty where none was named.")
     budget: int = Field(description="Most tokens of the block.")

@@ -83,15 +83,19 @@ class _Filling:
     def take(self, pieces: Sequence[Piece], shares: dict[Group, int]) -> list[Piece]:
         """Take what fits, in order, each group up to its share; return the others."""
         others: list[Piece] = []
-        tries = dict.fromkeys(TITLES, _MISFITS)
+        tries, closed = dict.fromkeys(TITLES, _MISFITS), set[Group]()
         for piece in pieces:
             group = group_of(piece.record)
-            room = min(self.left, shares[group])
-            if room < _SMALLEST or not tries[group] or self._full(piece.record.id):
+            if group in closed or self._full(piece.record.id):
                 others.append(piece)
+            elif (room := min(self.left, shares[group])) < _SMALLEST:
+                others.append(piece)
+                closed.add(group)
             elif (cost := self._cost(piece)) > room:
                 others.append(piece)
                 tries[group] -= 1
+                if not tries[group]:
+                    closed.add(group)
             elif self._shown.admits(piece.text):
                 shares[group] -= cost
                 self._add(piece, cost)

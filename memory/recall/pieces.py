@@ -32,20 +32,9 @@ class Piece:
     record: Record
     side: int
     """0: what the user said, or a memory's text; 1: the reply."""
-
-    @property
-    def text(self) -> str:
-        """Its words."""
-        if not isinstance(self.record, Page):
-            return self.record.text
-        return self.record.reply_text if self.side else self.record.user_text
-
-    @property
-    def speaker(self) -> str:
-        """Whose words they are; empty where the source gives no name."""
-        if not isinstance(self.record, Page):
-            return ""
-        return self.record.reply_name if self.side else self.record.user_name
+    text: str
+    speaker: str = ""
+    """Whose words they are; empty where the source gives no name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,15 +61,27 @@ class Pieces:
         return padded[self.previous], padded[self.next]
 
 
+def named(records: Sequence[Record], question: str) -> frozenset[str]:
+    """The speakers of those records whose names stand in the question, where the source gives names."""
+    pages = [record for record in records if isinstance(record, Page)]
+    names = {name for page in pages for name in (page.user_name, page.reply_name) if name}
+    folded = question.casefold()
+    return frozenset(name for name in names if name.casefold() in folded)
+
+
 def pieces_of(records: Sequence[Record]) -> Pieces:
     """The pieces of those records."""
-    made = [(i, piece) for i, record in enumerate(records) for piece in _sides(record)]
-    pieces = [piece for _, piece in made]
-    previous, following = _neighbours(records, made)
+    pieces: list[Piece] = []
+    of: list[int] = []
+    for place, record in enumerate(records):
+        sides = _sides(record)
+        pieces += sides
+        of += [place] * len(sides)
+    previous, following = _neighbours(pieces)
     facts = np.array([_facts(piece.text) for piece in pieces], dtype=np.float64).reshape(-1, 3)
     return Pieces(
         all=pieces,
-        record=np.array([i for i, _ in made], dtype=np.intp),
+        record=np.array(of, dtype=np.intp),
         side=np.array([piece.side for piece in pieces], dtype=np.intp),
         previous=previous,
         next=following,
@@ -92,30 +93,25 @@ def pieces_of(records: Sequence[Record]) -> Pieces:
 
 def _sides(record: Record) -> list[Piece]:
     if not isinstance(record, Page):
-        return [Piece(record, 0)]
-    texts = (record.user_text, record.reply_text)
-    return [Piece(record, side) for side, text in enumerate(texts) if text.strip()]
+        return [Piece(record, 0, record.text)]
+    sides = ((0, record.user_text, record.user_name), (1, record.reply_text, record.reply_name))
+    return [Piece(record, side, text, name) for side, text, name in sides if text.strip()]
 
 
-def _neighbours(
-    records: Sequence[Record], made: Sequence[tuple[int, Piece]]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    first, last = dict[str, int](), dict[str, int]()
-    for place, (_, piece) in enumerate(made):
-        first.setdefault(piece.record.id, place)
-        last[piece.record.id] = place
-    previous = np.full(len(made), NONE, dtype=np.intp)
-    following = np.full(len(made), NONE, dtype=np.intp)
-    for place, (_, piece) in enumerate(made):
-        before = place - 1 if place > first[piece.record.id] else _last_of_previous(piece.record, last)
+def _neighbours(pieces: Sequence[Piece]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    last = {piece.record.id: place for place, piece in enumerate(pieces)}
+    previous, following = [NONE] * len(pieces), [NONE] * len(pieces)
+    for place, piece in enumerate(pieces):
+        record = piece.record
+        if place and pieces[place - 1].record is record:
+            before = place - 1
+        elif isinstance(record, Page) and record.previous:
+            before = last.get(record.previous, NONE)
+        else:
+            continue
         if before != NONE:
             previous[place], following[before] = before, place
-    return previous, following
-
-
-def _last_of_previous(record: Record, last: dict[str, int]) -> int:
-    known = isinstance(record, Page) and record.previous is not None
-    return last.get(record.previous, NONE) if known and isinstance(record, Page) and record.previous else NONE
+    return np.array(previous, dtype=np.intp), np.array(following, dtype=np.intp)
 
 
 @lru_cache(maxsize=4096)

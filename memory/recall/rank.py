@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from hearth.memory.recall.cues import concerns_self
-from hearth.memory.recall.pieces import NONE, Pieces
+from hearth.memory.recall.pieces import NONE, Pieces, named
 from hearth.memory.recall.policy import Weights
 from hearth.memory.recall.pool import Numbers, Pool
 from hearth.memory.recall.time_signals import time_signals
@@ -87,13 +87,13 @@ def _speaker(pieces: Pieces, question: str) -> Numbers:
 
     Where speakers have names, the question names one; where they have none, it is about the user's self.
     """
-    folded = question.casefold()
-    names = {piece.speaker for piece in pieces.all if piece.speaker}
-    named = {name for name in names if name.casefold() in folded}
+    asked_of = named([piece.record for piece in pieces.all], question)
     of_self = float(concerns_self(question))
+    if len(asked_of) != 1 and not of_self:
+        return np.zeros(len(pieces.all))
     return np.array(
         [
-            (1.0 if piece.speaker in named else -1.0) * (len(named) == 1)
+            (1.0 if piece.speaker in asked_of else -1.0) * (len(asked_of) == 1)
             if piece.speaker
             else of_self * (1.0 - piece.side)
             for piece in pieces.all
