@@ -9,7 +9,7 @@ and 0.8 for another. `relevance.json` holds one set of coefficients an embedder,
     size       natural logarithm of the number of candidates: the best of many is less of a surprise
     coverage   share of the question's idf mass that the candidate's words hold
     lexical    natural logarithm of 1 + the lexical score
-    personal   1 if the question is about the user's own affairs, or names somebody whose words are remembered
+    personal   1 if the question is about the user's own affairs
 
 A model without `cosine` serves where the question's vector is missing (`lexical`), one with `margin` in place
 of `cosine` where the embedder is none of those we fitted (`unknown`): it lets through less.
@@ -29,7 +29,6 @@ import numpy as np
 from hearth.memory.recall.cues import asks, concerns_self, is_small_talk, speaks_of_self
 from hearth.memory.recall.function_words import FUNCTION_WORDS
 from hearth.memory.recall.lexical import analyzed
-from hearth.memory.recall.pieces import named
 from hearth.memory.recall.pool import Numbers, Pool
 from hearth.memory.recall.unanswered import only_asks, says_nothing
 from hearth.memory.tiers.indexed import record_text
@@ -160,7 +159,7 @@ def relevance_signals(pool: Pool, question: str) -> Mapping[str, Numbers]:
         "size": np.full(count, np.log(max(count, 1))),
         "coverage": pool.coverage,
         "lexical": np.log1p(pool.lexical),
-        "personal": np.full(count, float(concerns_self(question) or bool(named(pool.records, question)))),
+        "personal": np.full(count, float(concerns_self(question))),
     }
 
 
