@@ -168,8 +168,9 @@ class Service:
             vector = given or self._embed(ask, ask.text)
             with self._turns.find():
                 words = weights()
-            if vector and words and not given:
-                vector = self._telling(ask, vector, self._index.telling(request, words))
+                telling = self._index.telling(request, words) if words and vector and not given else ""
+            if vector and telling:
+                vector = self._with_telling(ask, vector, telling)
             with self._turns.find():
                 sure = words or neutral(self._index.terms_of(request))
                 hits = self._index.search(request, vector, sure, by=ask.deadline)
@@ -184,9 +185,9 @@ class Service:
     def _embed(self, ask: wire.Search, text: str) -> Vector | None:
         return self._query.embed(text, by=ask.embed_by) if ask.dense else None
 
-    def _telling(self, ask: wire.Search, vector: Vector, text: str) -> Vector:
+    def _with_telling(self, ask: wire.Search, vector: Vector, text: str) -> Vector:
         """The mean of the question's vector and that of its telling words, if there is time for it."""
-        telling = self._embed(ask, text) if text else None
+        telling = self._embed(ask, text)
         return mean([vector, telling]) if telling else vector
 
     def _write(self, ask: wire.Write) -> wire.Reply:
