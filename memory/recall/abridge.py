@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-from hearth.memory.recall.function_words import FUNCTION_WORDS
+from hearth.memory.recall.cues import ends_asking
+from hearth.memory.recall.function_words import FUNCTION
 
 KEPT: Final = 0.7
 """Part of a text, in characters, that always stays: at two thirds or less answers begin to be lost."""
@@ -17,8 +18,6 @@ _LONG: Final = 60
 """Characters of a text that is worth abridging."""
 _LOOKED_AT: Final = 4096
 _TOKEN: Final = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]|[^\W_]+")
-_FUNCTION: Final = frozenset(FUNCTION_WORDS.split())
-_ASKING: Final = ("?", "？", "؟")
 _ASKED: Final = 0.5
 """What a question counts beside a statement: it says what somebody wants to know, not what is so."""
 _EVEN: Final = 2
@@ -53,8 +52,8 @@ def _sentences(text: str) -> list[str]:
 
 def _telling(sentence: str) -> float:
     tokens = _TOKEN.findall(sentence.casefold())
-    said = len(set(tokens) - _FUNCTION) / (len(tokens) + _EVEN)
-    return said * _ASKED if sentence.rstrip().endswith(_ASKING) else said
+    said = len(set(tokens) - FUNCTION) / (len(tokens) + _EVEN)
+    return said * _ASKED if ends_asking(sentence) else said
 
 
 def _joined(sentences: Sequence[str], left_out: set[int]) -> str:

@@ -56,8 +56,10 @@ def assemble(
     shares = {group: int(getattr(policy.shares, group) * filling.left) for group in TITLES}
     rest = filling.take(ranked, shares)
     filling.take(rest, dict.fromkeys(TITLES, budget))
-    times = {piece.record.id: (piece.record.occurred_at, i) for i, piece in reversed([*enumerate(ranked)])}
-    return filling.assembled(times)
+    order: dict[str, tuple[object, int]] = {}
+    for place, piece in enumerate(ranked):
+        order.setdefault(piece.record.id, (piece.record.occurred_at, place))
+    return filling.assembled(order)
 
 
 class _Filling:

@@ -93,6 +93,7 @@ _PAST: Final = words_of(
 )
 _PAST_UNSPACED: Final = words_of("以前|之前|曾经|曾經|过去|過去|かつて|前に|前の|예전|이전|전에")
 
+_QUESTION_MARKS: Final = ("?", "？", "؟")
 _IS_SMALL_TALK: Final = re.compile(rf"\W*(?:(?:{_SMALL_TALK})(?:\W+|$))+", re.IGNORECASE)
 _OPENS_ASKING: Final = re.compile(rf"\W*(?:{_ASKS})\b", re.IGNORECASE)
 _ASKS_ANYWHERE: Final = re.compile(_ASKS_UNSPACED)
@@ -124,10 +125,15 @@ def asks_about_past(text: str) -> bool:
 def asks(text: str) -> bool:
     """True if the text has a question mark or begins as a question does."""
     return (
-        ("?" in text or "？" in text or "؟" in text)
+        any(mark in text for mark in _QUESTION_MARKS)
         or _OPENS_ASKING.match(text) is not None
         or (not text.isascii() and _ASKS_ANYWHERE.search(text) is not None)
     )
+
+
+def ends_asking(text: str) -> bool:
+    """True if the text ends with a question mark of any script."""
+    return text.rstrip().endswith(_QUESTION_MARKS)
 
 
 def concerns_self(text: str) -> bool:

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from hearth.memory.recall.function_words import FUNCTION_WORDS
+from hearth.memory.recall.function_words import FUNCTION
 from hearth.memory.recall.nothing_words import NOTHING
 
 USED: Final = 0.35
@@ -97,7 +97,7 @@ def _terms(text: str) -> Iterator[tuple[str, float]]:
 def _word(token: str, *, opens: bool) -> Iterator[tuple[str, float]]:
     """A capital tells a name, unless the word opens the clause."""
     folded = token.casefold()
-    if folded in _FUNCTION or folded in NOTHING or len(folded) < 2:
+    if folded in FUNCTION or folded in NOTHING or len(folded) < 2:
         return
     named = token[0].isupper() and not opens
     yield _stem(folded), _NAME if named else _RARE if len(folded) >= _LONG else 1.0
@@ -116,5 +116,4 @@ def _pairs(run: str) -> Iterator[str]:
         yield from (part[at : at + 2] for at in range(len(part) - 1))
 
 
-_FUNCTION: Final = frozenset(FUNCTION_WORDS.split())
 _FREQUENT: Final = re.compile("[的了是在我你他她它吗呢有和也都不就说這这那個个私何誰]")

@@ -31,3 +31,6 @@ FUNCTION_WORDS: Final = " ".join(
         "と も か です ます 私 何 どこ 誰 いつ",
     )
 )
+
+FUNCTION: Final = frozenset(FUNCTION_WORDS.split())
+"""The same, each by itself."""

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hearth.memory.recall.cues import ends_asking
 from hearth.memory.recall.pool import Numbers
 from hearth.memory.types import Page, Record
 
@@ -19,7 +20,6 @@ _LONGEST: Final = 4.0
 """Scales the logarithm of a side's words to about 0 to 1: 54 words are 1."""
 _DIGIT: Final = re.compile(r"\d")
 _WORD: Final = re.compile(r"\w+")
-_ASKING: Final = ("?", "？", "؟")
 
 NONE: Final = -1
 """Stands for a side that is not there."""
@@ -59,14 +59,6 @@ class Pieces:
         """The scores of the sides before and after each, 0 where there is none."""
         padded = np.append(scores, 0.0)
         return padded[self.previous], padded[self.next]
-
-
-def named(records: Sequence[Record], question: str) -> frozenset[str]:
-    """The speakers of those records whose names stand in the question, where the source gives names."""
-    pages = [record for record in records if isinstance(record, Page)]
-    names = {name for page in pages for name in (page.user_name, page.reply_name) if name}
-    folded = question.casefold()
-    return frozenset(name for name in names if name.casefold() in folded)
 
 
 def pieces_of(records: Sequence[Record]) -> Pieces:
@@ -117,6 +109,5 @@ def _neighbours(pieces: Sequence[Piece]) -> tuple[NDArray[np.intp], NDArray[np.i
 @lru_cache(maxsize=4096)
 def _facts(text: str) -> tuple[float, float, float]:
     """What the words of a side tell by themselves: asks, number, length."""
-    asks = text.rstrip().endswith(_ASKING)
     words = len(_WORD.findall(text[:2048]))
-    return float(asks), float(_DIGIT.search(text) is not None), log1p(words) / _LONGEST
+    return float(ends_asking(text)), float(_DIGIT.search(text) is not None), log1p(words) / _LONGEST

@@ -71,6 +71,17 @@ def gather(result: SearchResult, view: ShortTermView, question: str, analyze: An
     )
 
 
+def margins(numbers: Numbers, *, few: int = 1) -> Numbers:
+    """How many standard deviations each is over the mean; 0 for those that have no number, and for all where
+    they are equal or fewer than `few`.
+    """
+    known = numbers[~np.isnan(numbers)]
+    deviation = known.std() if known.size >= few else 0.0
+    if deviation <= 0:
+        return np.zeros_like(numbers)
+    return np.asarray((np.nan_to_num(numbers, nan=known.mean()) - known.mean()) / deviation)
+
+
 def _weights(question: str, analyze: Analyze) -> Weighted:
     """Equal weights of the question's content words, which sum to 1; of all its words if it has no other."""
     terms = frozenset(analyze(question))
@@ -122,10 +133,9 @@ def _fresh_numbers(
     if vector is not None and told:
         cosine[told] = np.array([view.vectors[pages[i].id] for i in told]) @ np.array(vector)
     coverage = np.array([_held(record_text(page), terms, analyze) for page in pages], dtype=np.float64)
-    sides = np.array([[_held(side, terms, analyze) for side in sides_of(page)] for page in pages]).reshape(
-        -1, 2
-    )
-    return np.stack([cosine, cosine, coverage * scale, coverage, *(sides.T * scale)])
+    held = [_held(side, terms, analyze) for page in pages for side in sides_of(page)]
+    said, replied = np.array(held, dtype=np.float64).reshape(-1, 2).T * scale
+    return np.stack([cosine, cosine, coverage * scale, coverage, said, replied])
 
 
 def _held(text: str, terms: Weighted, analyze: Analyze) -> float:

@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 
 from hearth.memory.recall.cues import concerns_self
-from hearth.memory.recall.pieces import NONE, Pieces, named
+from hearth.memory.recall.pieces import NONE, Pieces
 from hearth.memory.recall.policy import Weights
-from hearth.memory.recall.pool import Numbers, Pool
+from hearth.memory.recall.pool import Numbers, Pool, margins
 from hearth.memory.recall.time_signals import time_signals
 from hearth.memory.types import Page, Query, Record
 
@@ -36,13 +36,13 @@ def signals(pool: Pool, pieces: Pieces, query: Query, weights: Weights) -> Mappi
     return {
         "text": text[of],
         "context": context,
-        "standout": _standout(pool.context)[of],
+        "standout": (margins(pool.context) / _DEVIATIONS)[of],
         "lexical": lexical,
         "page_lexical": page_lexical[of],
         "previous_context": previous_context,
         "next_context": next_context,
         "previous_lexical": previous_lexical,
-        "speaker": _speaker(pieces, query.text),
+        "speaker": _speaker(pool.records, pieces, query.text),
         **{name: numbers[of] for name, numbers in time_signals(pool.records, own, query).items()},
         "asks": pieces.asks,
         "number": pieces.number,
@@ -68,26 +68,17 @@ def _scaled(numbers: Numbers) -> Numbers:
     return np.where(known, scaled, 0.0)
 
 
-def _standout(numbers: Numbers) -> Numbers:
-    """How far each stands out from the mean; 0 for those that have no number, and where all are equal."""
-    known = ~np.isnan(numbers)
-    deviation = numbers[known].std() if known.any() else 0.0
-    if deviation <= 0:
-        return np.zeros_like(numbers)
-    return np.where(known, (numbers - numbers[known].mean()) / (deviation * _DEVIATIONS), 0.0)
-
-
 def _share_of_best(numbers: Numbers) -> Numbers:
     best = numbers.max(initial=0.0)
     return numbers / best if best > 0 else np.zeros_like(numbers)
 
 
-def _speaker(pieces: Pieces, question: str) -> Numbers:
+def _speaker(records: Sequence[Record], pieces: Pieces, question: str) -> Numbers:
     """1 for the words of whom the question is about, -1 for the other's, 0 where it is about neither or both.
 
     Where speakers have names, the question names one; where they have none, it is about the user's self.
     """
-    asked_of = named([piece.record for piece in pieces.all], question)
+    asked_of = _named(records, question)
     of_self = float(concerns_self(question))
     if len(asked_of) != 1 and not of_self:
         return np.zeros(len(pieces.all))
@@ -100,6 +91,14 @@ def _speaker(pieces: Pieces, question: str) -> Numbers:
         ],
         dtype=np.float64,
     )
+
+
+def _named(records: Sequence[Record], question: str) -> frozenset[str]:
+    """The speakers of those records whose names stand in the question, where the source gives names."""
+    pages = [record for record in records if isinstance(record, Page)]
+    names = {name for page in pages for name in (page.user_name, page.reply_name) if name}
+    folded = question.casefold()
+    return frozenset(name for name in names if name.casefold() in folded)
 
 
 def _recency(records: Sequence[Record], now: datetime, half_life: float) -> Numbers:

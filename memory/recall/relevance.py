@@ -29,7 +29,7 @@ import numpy as np
 from hearth.memory.recall.cues import asks, concerns_self, is_small_talk, speaks_of_self
 from hearth.memory.recall.function_words import FUNCTION_WORDS
 from hearth.memory.recall.lexical import analyzed
-from hearth.memory.recall.pool import Numbers, Pool
+from hearth.memory.recall.pool import Numbers, Pool, margins
 from hearth.memory.recall.unanswered import only_asks, says_nothing
 from hearth.memory.tiers.indexed import record_text
 from hearth.memory.types import Memory, Record
@@ -155,7 +155,7 @@ def relevance_signals(pool: Pool, question: str) -> Mapping[str, Numbers]:
     count = len(pool.records)
     return {
         "cosine": pool.cosine,
-        "margin": _margin(pool.cosine),
+        "margin": margins(pool.cosine, few=_FEW),
         "size": np.full(count, np.log(max(count, 1))),
         "coverage": pool.coverage,
         "lexical": np.log1p(pool.lexical),
@@ -173,11 +173,3 @@ def model_for(name: str) -> Logistic:
 def _models() -> dict[str, Logistic]:
     text = files("hearth.memory.recall").joinpath("relevance.json").read_bytes()
     return msgspec.json.decode(text, type=Fit).models
-
-
-def _margin(cosine: Numbers) -> Numbers:
-    known = cosine[~np.isnan(cosine)]
-    deviation = known.std() if known.size >= _FEW else 0.0
-    if deviation <= 0:
-        return np.zeros_like(cosine)
-    return np.asarray((np.nan_to_num(cosine, nan=known.mean()) - known.mean()) / deviation)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final
 
 from hearth.memory.recall.cues import asks, is_small_talk, words_of
-from hearth.memory.recall.function_words import FUNCTION_WORDS
+from hearth.memory.recall.function_words import FUNCTION
 from hearth.memory.recall.nothing_words import NOT, NOT_UNSPACED, NOTHING, NOTHING_UNSPACED
 from hearth.memory.types import Page, Record
 
@@ -36,7 +36,6 @@ _NOTHING: Final = re.compile(NOTHING_UNSPACED)
 _NOT: Final = re.compile(NOT_UNSPACED)
 _DIGIT: Final = re.compile(r"\d")
 _TOKEN: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
-_FUNCTION: Final = frozenset(FUNCTION_WORDS.split())
 
 
 def says_nothing(record: Record) -> bool:
@@ -76,15 +75,15 @@ def _says_nothing(asked: str, reply: str) -> bool:
 def _answers(asked: str, reply: str) -> bool:
     """True if the reply adds words to the question that are not those of not knowing, or says yes or no."""
     words = frozenset(_TOKEN.findall(reply.casefold()))
-    told = frozenset(_TOKEN.findall(_NOTHING.sub(" ", reply.casefold()))) - _FUNCTION
+    told = frozenset(_TOKEN.findall(_NOTHING.sub(" ", reply.casefold()))) - FUNCTION
     known = {word for word in told if word not in NOTHING}
-    if len(known) == len(words - _FUNCTION) and _OPENS_YES_OR_NO.match(reply):
+    if len(known) == len(words - FUNCTION) and _OPENS_YES_OR_NO.match(reply):
         return True
     new = _stems(known) - _stems(_TOKEN.findall(asked.casefold()))
     if not new:
         return False
     denied = any(word in NOT for word in words) or _NOT.search(reply) is not None
-    return not denied or len(new) * _SHARE > len(_stems(words - _FUNCTION))
+    return not denied or len(new) * _SHARE > len(_stems(words - FUNCTION))
 
 
 def _stems(words: Iterable[str]) -> frozenset[str]:

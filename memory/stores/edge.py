@@ -18,6 +18,7 @@ from hearth.memory.ports import Embedder, Indexed, SearchRequest
 from hearth.memory.stores.edge_index import EdgeIndex
 from hearth.memory.stores.hits import decode_hits, decode_record, encode_hits
 from hearth.memory.stores.telling import embed_telling
+from hearth.memory.stores.terms import QueryTerms
 from hearth.memory.stores.vector_index import Embedded
 from hearth.memory.types import Record, SearchResult, Vector
 
@@ -91,10 +92,12 @@ class EdgeLongTerm:
 
     def _search(self, request: SearchRequest) -> SearchResult:
         words = self._index.weigh(request.owners, self._index.terms_of(request))
-        telling = self._index.telling(request, words)
-        vector = request.vector or embed_telling(self._embedder, request.text, telling)
+        vector = request.vector or self._embed(request, words)
         hits = self._index.search(request, vector, words)
         return SearchResult(candidates=decode_hits(encode_hits(hits)), vector=vector)
+
+    def _embed(self, request: SearchRequest, words: QueryTerms) -> Vector:
+        return embed_telling(self._embedder, request.text, self._index.telling(request, words))
 
     def _upsert(self, records: Sequence[Indexed]) -> None:
         for item in records:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import assert_never
 
@@ -40,7 +39,7 @@ from hearth.memory.stores.points import (
     record_of,
 )
 from hearth.memory.stores.telling import telling_text
-from hearth.memory.stores.terms import QueryTerms, saturated, terms_of, together
+from hearth.memory.stores.terms import QueryTerms, terms_of
 from hearth.memory.stores.vector_index import PART, Embedded
 from hearth.memory.tiers.indexed import sides_of
 from hearth.memory.types import Vector
@@ -109,7 +108,7 @@ class EdgeIndex:
         """See VectorIndex."""
         words = [[self._analyzer.terms(side) for side in sides_of(one.item.record)] for one in points]
         made = [_point_of(one, sides) for one, sides in zip(points, words, strict=True)]
-        counted = [terms_of(one.item.record, chain(*sides)) for one, sides in zip(points, words, strict=True)]
+        counted = [terms_of(one.item.record, sides) for one, sides in zip(points, words, strict=True)]
         with _translated():
             self.collection.shard.update(qdrant.UpdateOperation.upsert_points(made))
             if self._terms.add(counted):
@@ -221,7 +220,7 @@ def _point_of(one: Embedded, sides: Sequence[Mapping[int, int]]) -> qdrant.Point
     vectors: dict[str, qdrant.NamedVector] = {
         "text": one.text,
         "context": one.context,
-        "lexical": qdrant.SparseVector(*record_dimensions(saturated(together(sides)))),
+        "lexical": qdrant.SparseVector(*record_dimensions(sides)),
     }
     return qdrant.Point(_point(record.scope.owner, record.id), vectors, payload_of(record, sides))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -65,7 +64,7 @@ class MemoryLongTerm:
             self._entries.setdefault(scope.owner, {})[item.record.id] = _Entry(
                 record=item.record, text=_array(text), context=_array(context), words=packed_words(sides)
             )
-            self._terms.add([terms_of(item.record, chain(*sides))])
+            self._terms.add([terms_of(item.record, sides)])
 
     async def flush(self) -> None:
         """See LongTerm. There is nothing to do."""

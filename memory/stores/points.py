@@ -11,7 +11,7 @@ import msgspec
 from hearth.memory.errors import BadInput
 from hearth.memory.events.codec import micros
 from hearth.memory.filters import fold_text, kind_of, metadata_of, tags_of
-from hearth.memory.stores.terms import QueryTerms
+from hearth.memory.stores.terms import QueryTerms, saturated, together
 from hearth.memory.stores.words import packed_words
 from hearth.memory.tiers.indexed import record_text
 from hearth.memory.types import Record
@@ -74,8 +74,9 @@ def record_of(payload: Mapping[str, object] | None) -> msgspec.Raw:
     return msgspec.Raw(str((payload or {})[RECORD]).encode())
 
 
-def record_dimensions(weights: Mapping[int, float]) -> tuple[list[int], list[float]]:
-    """Indices and values of a record's `lexical` vector."""
+def record_dimensions(sides: Sequence[Mapping[int, int]]) -> tuple[list[int], list[float]]:
+    """Indices and values of the `lexical` vector of a record whose sides have those counted terms."""
+    weights = saturated(together(sides))
     return list(weights), list(weights.values())
 
 

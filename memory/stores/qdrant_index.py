@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import TypeAlias, TypeVar, assert_never
 from uuid import UUID
@@ -48,7 +47,7 @@ from hearth.memory.stores.qdrant_collection import OPEN_SECONDS, QdrantCollectio
 from hearth.memory.stores.qdrant_server import QdrantServer
 from hearth.memory.stores.sqlite_terms import SqliteTerms
 from hearth.memory.stores.telling import telling_text
-from hearth.memory.stores.terms import QueryTerms, TermStats, saturated, terms_of, together
+from hearth.memory.stores.terms import QueryTerms, TermStats, terms_of
 from hearth.memory.stores.vector_index import PART, Embedded
 from hearth.memory.tiers.indexed import sides_of
 from hearth.memory.types import Vector
@@ -142,7 +141,7 @@ class QdrantIndex:
         made = [_point_of(one, sides) for one, sides in zip(points, words, strict=True)]
         for some in _requests(made):
             self._write(partial(_upsert, some))
-        counted = [terms_of(one.item.record, chain(*sides)) for one, sides in zip(points, words, strict=True)]
+        counted = [terms_of(one.item.record, sides) for one, sides in zip(points, words, strict=True)]
         self._removed |= self._terms.add(counted)
 
     def get(self, owner: str, ids: Sequence[str]) -> list[msgspec.Raw]:
@@ -300,7 +299,7 @@ def _point(owner: str, record: str) -> str:
 
 def _point_of(one: Embedded, sides: Sequence[Mapping[int, int]]) -> models.PointStruct:
     record = one.item.record
-    indices, values = record_dimensions(saturated(together(sides)))
+    indices, values = record_dimensions(sides)
     return models.PointStruct(
         id=_point(record.scope.owner, record.id),
         vector={

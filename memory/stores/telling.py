@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import cache
 
 from hearth.memory.ports import Embedder
 from hearth.memory.recall.function_words import FUNCTION_WORDS
+from hearth.memory.recall.lexical import analyzed
 from hearth.memory.stores.analyzer import Analyzer
 from hearth.memory.types import Vector
 
 
 def telling_text(text: str, common: frozenset[int], analyzer: Analyzer) -> str:
     """`text` without its `common` terms, function words apart; empty where it has none, or nothing else."""
-    named = common - _function_terms()
+    named = common - analyzed(FUNCTION_WORDS)
     kept = list(_kept(text, named, analyzer)) if named else []
     return " ".join(kept) if len(kept) < len(text.split()) else ""
 
@@ -42,8 +42,3 @@ def _kept(text: str, named: frozenset[int], analyzer: Analyzer) -> Iterator[str]
         terms = analyzer.terms(word)
         if not terms or not named.issuperset(terms):
             yield word
-
-
-@cache
-def _function_terms() -> frozenset[int]:
-    return frozenset(Analyzer().terms(FUNCTION_WORDS))

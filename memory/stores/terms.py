@@ -107,10 +107,12 @@ class TermStats(Protocol):
         ...
 
 
-def terms_of(record: Record, terms: Iterable[int]) -> RecordTerms:
-    """The record's terms, each once."""
+def terms_of(record: Record, sides: Iterable[Iterable[int]]) -> RecordTerms:
+    """The terms of all the record's sides, each once."""
     scope = record.scope
-    return RecordTerms(owner=scope.owner, person=scope.person, record=record.id, terms=frozenset(terms))
+    return RecordTerms(
+        owner=scope.owner, person=scope.person, record=record.id, terms=frozenset().union(*sides)
+    )
 
 
 def shifts(
