@@ -25,7 +25,7 @@ from asking import Asking
 from locomo import Dialogue, Question, read_dialogues, recalled
 from msgspec import structs
 from numpy.typing import NDArray
-from vectors import KeptEmbedder
+from vectors import KeptEmbedder, of_embedder
 
 from hearth.config.environment import bundled_token_tables
 from hearth.memory.recall.lexical import analyzed
@@ -185,13 +185,14 @@ def main() -> None:
     )
     arguments.add_argument("data", type=Path)
     arguments.add_argument("--embedder", nargs="+", default=["fast"], choices=["fast", "quality"])
-    arguments.add_argument(
-        "--vectors", type=Path, help="keep vectors in files of this name and the embedder's"
-    )
+    arguments.add_argument("--vectors", type=Path, help="keep vectors in files of this name")
     arguments.add_argument("--without", nargs="*", default=[], choices=names())
     given = arguments.parse_args()
     dialogues = read_dialogues(given.data)
-    asked = {name: asyncio.run(ask(dialogues, KeptEmbedder(name, given.vectors))) for name in given.embedder}
+    asked = {}
+    for name in given.embedder:
+        with KeptEmbedder(name, of_embedder(given.vectors, name)) as embedder:
+            asked[name] = asyncio.run(ask(dialogues, embedder))
     together = [one for every in asked.values() for one in every]
     weights = fit(together, names())
     print(weights)

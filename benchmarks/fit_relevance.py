@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 from everyday import FACTS, REPLIES, REQUESTS
 from locomo import Dialogue, read_dialogues
-from vectors import KeptEmbedder
+from vectors import KeptEmbedder, of_embedder
 
 from hearth.memory.ports import Embedder
 from hearth.memory.recall.cues import is_small_talk
@@ -314,8 +314,7 @@ def main() -> None:
     measured: dict[str, dict[str, float]] = {}
     together: list[Example] = []
     for spec in ("fast", "quality"):
-        path = given.vectors.with_suffix(f".{spec}.npz") if given.vectors else None
-        with KeptEmbedder(spec, path) as embedder:
+        with KeptEmbedder(spec, of_embedder(given.vectors, spec)) as embedder:
             examples = list(Sampler(embedder).examples(dialogues))
         together += examples
         models[embedder.name] = fit(examples, SIGNALS["embedder"])

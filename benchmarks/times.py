@@ -14,44 +14,45 @@ import asyncio
 import statistics
 import time
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from unittest.mock import patch
 
+from asking import Asking
 from diary import NOW, SCOPE, TIMEZONE, Question, diary, questions
 
 from hearth.config.environment import bundled_token_tables
 from hearth.memory.embed.load import load_embedder
-from hearth.memory.recall import time_signals
+from hearth.memory.recall import time_search, time_signals
 from hearth.memory.recall.asked_time import asked_time
-from hearth.memory.recall.pipeline import recall_block
 from hearth.memory.recall.policy import RecallPolicy
-from hearth.memory.recall.query import search_request
-from hearth.memory.recall.time_search import merged, search_in_time
 from hearth.memory.recall.time_words import time_words
 from hearth.memory.recall.tokens import LocalTokenCounter
 from hearth.memory.stores.memory_long_term import MemoryLongTerm
-from hearth.memory.tiers.indexed import index_record
-from hearth.memory.types import Query, SearchResult, ShortTermView
+from hearth.memory.types import Query
 
 BUDGET = 512
+POLICY = RecallPolicy()
 
 
-def shown(
-    question: Question, found: SearchResult, embedder: str, counter: LocalTokenCounter
-) -> tuple[str, ...]:
-    """Ids of the block's items."""
-    block, _ = recall_block(
-        Query(text=question.text, at=NOW, timezone=TIMEZONE),
-        found,
-        ShortTermView(),
-        scope=SCOPE,
-        generation=1,
-        policy=RecallPolicy(),
-        embedder=embedder,
-        counter=counter,
-        budget=BUDGET,
-    )
-    return block.items
+async def shown(asking: Asking, question: Question) -> tuple[tuple[str, ...], float]:
+    """Ids of the block's items, and the milliseconds that it took after the store had answered."""
+    query = Query(text=question.text, at=NOW, timezone=TIMEZONE)
+    found = await asking.search(query, POLICY)
+    started = time.thread_time()
+    block, _ = asking.block(query, found, POLICY, BUDGET)
+    return block.items, (time.thread_time() - started) * 1000
+
+
+@contextmanager
+def unread() -> Iterator[None]:
+    """No question names a time while this lasts."""
+    with (
+        patch.object(time_signals, "asked_time", return_value=None),
+        patch.object(time_search, "asked_time", return_value=None),
+    ):
+        yield
 
 
 def reading(asked: list[str]) -> None:
@@ -76,24 +77,20 @@ async def main() -> None:
     arguments.add_argument("--show", action="store_true", help="print each question that is missed")
     given = arguments.parse_args()
     embedder = load_embedder(given.embedder)
-    store, counter = MemoryLongTerm(embedder), LocalTokenCounter(bundled_token_tables())
+    counter = LocalTokenCounter(bundled_token_tables())
+    asking = Asking(MemoryLongTerm(embedder), SCOPE, embedder.name, counter)
     entries = diary(given.daily)
-    await store.upsert([index_record(entry.page, None) for entry in entries])
+    await asking.hold(entry.page for entry in entries)
     hits: dict[tuple[str, str], list[bool]] = defaultdict(list)
     shares: dict[tuple[str, str], list[float]] = defaultdict(list)
     took: list[float] = []
     asked = questions(entries)
     for question in asked:
-        query = Query(text=question.text, at=NOW, timezone=TIMEZONE)
-        request = search_request(query, owners=(SCOPE.owner,), deadline=5.0, policy=RecallPolicy())
-        whole = await store.search(request)
-        within = search_in_time(request, query, whole)
-        more = merged(whole, await store.search(within)) if within else whole
-        with patch.object(time_signals, "asked_time", return_value=None):
-            blocks = {"without": shown(question, whole, embedder.name, counter)}
-        started = time.thread_time()
-        blocks["with"] = shown(question, more, embedder.name, counter)
-        took.append((time.thread_time() - started) * 1000)
+        with unread():
+            without, _ = await shown(asking, question)
+        timely, milliseconds = await shown(asking, question)
+        took.append(milliseconds)
+        blocks = {"without": without, "with": timely}
         for name, items in blocks.items():
             for kind in (question.kind, "all"):
                 hits[name, kind].append(question.right <= set(items))

@@ -66,6 +66,11 @@ class KeptEmbedder:
         return [self._kept[key].tolist() for key in keys]
 
 
+def of_embedder(path: Path | None, spec: str) -> Path | None:
+    """The file beside `path` that has that embedder's vectors, where a run needs more than one's."""
+    return None if path is None else path.with_suffix(f".{spec}.npz")
+
+
 def _read(path: Path, embedder: str) -> dict[str, npt.NDArray[np.float32]]:
     with np.load(path) as file:
         if str(file["embedder"]) != embedder:

@@ -12,15 +12,24 @@ from hearth.memory.recall import block
 from hearth.memory.recall.eligible import Shown
 from hearth.memory.recall.pieces import Piece
 from hearth.memory.recall.policy import RecallPolicy
-from hearth.memory.recall.render import TITLES, Form, Group, Item, body, day_line, group_of, item, year_line
+from hearth.memory.recall.render import (
+    PER_TOKEN,
+    TITLES,
+    Form,
+    Group,
+    Item,
+    body,
+    day_line,
+    group_of,
+    item,
+    year_line,
+)
 from hearth.memory.types import Block
 
 _SMALLEST: Final = 12
 """Tokens below which no further item is worth trying."""
 _MISFITS: Final = 5
 """Items too long for what is left to their group after which no further one of it is tried."""
-_CHARACTERS: Final = 4
-"""Characters a token, about, by which it is told beforehand whether all will fit."""
 _ID_TOKENS: Final = 6
 """Tokens that the block's id takes at most: one a digit."""
 
@@ -50,7 +59,7 @@ def assemble(
     Depends on nothing but its arguments. Groups keep their fixed order, items within one the order of time.
     Where not all can fit, sentences that say little are left out.
     """
-    short = sum(len(piece.text) for piece in ranked) > budget * _CHARACTERS
+    short = sum(len(piece.text) for piece in ranked) > budget * PER_TOKEN
     form = Form(timezone=timezone, limit=policy.item_tokens, counter=counter, model=model, short=short)
     filling = _Filling(form, budget, policy.max_items)
     shares = {group: int(getattr(policy.shares, group) * filling.left) for group in TITLES}

@@ -27,8 +27,8 @@ TITLES: Final[dict[Group, str]] = {
 _SPEAKERS: Final = ("user", "assistant")
 _REPLY_SHARE: Final = 0.4
 """Of a record's tokens that its reply may take in any case."""
-_PER_TOKEN: Final = 4
-"""Characters, about, in English."""
+PER_TOKEN: Final = 4
+"""Characters a token, about, in English."""
 _CHARACTERS: Final = 16
 """Characters for each token of the limit that are looked at; more to a token has only white space."""
 _WEEKDAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -137,7 +137,7 @@ def _limit(piece: Piece, limit: int) -> int:
         return limit
     other = piece.record.user_text if piece.side else piece.record.reply_text
     share = _REPLY_SHARE if piece.side else 1 - _REPLY_SHARE
-    return max(limit - len(other) // _PER_TOKEN, int(limit * share))
+    return max(limit - len(other) // PER_TOKEN, int(limit * share))
 
 
 def _cut(text: str, limit: int, form: Form) -> str:

@@ -7,9 +7,14 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hearth.memory.types import Record
+
+T = TypeVar("T", float, NDArray[np.float64])
 
 K1 = 1.2
 B = 0.4
@@ -157,9 +162,13 @@ def together(sides: Iterable[Mapping[int, int]]) -> Counter[int]:
 
 def saturated(counts: Mapping[int, int]) -> dict[int, float]:
     """BM25's weight of each term in its text, without the inverse document frequency."""
-    length = sum(counts.values())
-    norm = K1 * (1 - B + B * length / AVERAGE_LENGTH)
-    return {term: count * (K1 + 1) / (count + norm) for term, count in counts.items()}
+    length = float(sum(counts.values()))
+    return {term: saturation(float(count), length) for term, count in counts.items()}
+
+
+def saturation(count: T, length: T) -> T:
+    """BM25's weight of a term that occurs `count` times in a text of `length` terms, 0 where it doesn't."""
+    return count * (K1 + 1) / (count + K1 * (1 - B + B * length / AVERAGE_LENGTH))
 
 
 def inverse_frequency(records: int, holding: int) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.memory.stores.terms import AVERAGE_LENGTH, K1, B, QueryTerms
+from hearth.memory.stores.terms import QueryTerms, saturation
 
 SIDES = 2
 """At most: what the user said and what was replied. A memory is one side."""
@@ -47,9 +47,10 @@ def score_words(packed: Sequence[str], words: QueryTerms) -> list[WordScores]:
         return []
     counts, lengths = _counts(packed, list(words.held))
     idf = np.fromiter(words.held.values(), np.float64, len(words.held))
-    sides = _saturated(counts, lengths) @ idf
+    sides = saturation(counts, lengths[:, None]) @ idf
     whole = counts[0::SIDES] + counts[1::SIDES]
-    lexical = _saturated(whole, lengths[0::SIDES] + lengths[1::SIDES]) @ idf
+    lengths = lengths[0::SIDES] + lengths[1::SIDES]
+    lexical = saturation(whole, lengths[:, None]) @ idf
     coverage = (whole > 0) @ idf / words.mass if words.mass else np.zeros(len(packed))
     return [
         WordScores(lexical=total, coverage=min(share, 1.0), sides=tuple(each))
@@ -78,9 +79,3 @@ def _counts(packed: Sequence[str], terms: Sequence[int]) -> tuple[_Matrix, _Matr
     held = wanted[order][places] == ids
     counts[side[held], order[places[held]]] = times[held]
     return counts, lengths
-
-
-def _saturated(counts: _Matrix, lengths: _Matrix) -> _Matrix:
-    """BM25's weight of each count in a text of that many terms, as the index has it."""
-    norms = K1 * (1 - B + B * lengths / AVERAGE_LENGTH)
-    return np.asarray(counts * (K1 + 1) / (counts + norms[:, None]))
