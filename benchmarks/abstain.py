@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import re
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ import numpy as np
 from asking import Asking
 from everyday import REQUESTS, REQUESTS_HELD_OUT
 from locomo import Dialogue, read_dialogues, recalled
+from people import mentions, renamed
 from recall import index, one_users
 from vectors import KeptEmbedder
 
@@ -77,7 +77,7 @@ def questions(dialogue: Dialogue, others: Sequence[Dialogue]) -> Iterator[Asked]
         for question in other.questions:
             if (text := renamed(question.text, other.names, dialogue.names)) != question.text:
                 yield Asked(kind="hard", text=text)
-            if not names(question.text, dialogue.names):
+            if not mentions(question.text, dialogue.names):
                 yield Asked(kind="foreign", text=question.text)
 
 
@@ -90,21 +90,6 @@ def own(dialogue: Dialogue) -> Iterator[Asked]:
 def everyday(most: int | None) -> list[Asked]:
     """What no memory helps with: `most` of each half at most."""
     return [Asked(kind=kind, text=text) for kind, texts in EVERYDAY.items() for text in texts[:most]]
-
-
-def renamed(text: str, old: Sequence[str], new: Sequence[str]) -> str:
-    """The text with each old name replaced by the new one in its place, both at once."""
-    by_name = dict(zip(old, new, strict=True))
-    return re.sub(_any_of(old), lambda found: by_name[found[0]], text)
-
-
-def names(text: str, people: Sequence[str]) -> bool:
-    """True if the text names one of them."""
-    return re.search(_any_of(people), text) is not None
-
-
-def _any_of(people: Sequence[str]) -> str:
-    return rf"\b(?:{'|'.join(map(re.escape, people))})\b"
 
 
 async def put(asking: Asking, memory: str, at: datetime, asked: Iterable[Asked]) -> list[Told]:

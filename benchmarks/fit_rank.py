@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 from vectors import KeptEmbedder, of_embedder
 
 from hearth.config.environment import bundled_token_tables
-from hearth.memory.recall.lexical import analyzed
 from hearth.memory.recall.pieces import pieces_of
 from hearth.memory.recall.policy import RecallPolicy, Weights
 from hearth.memory.recall.pool import gather
@@ -85,7 +84,7 @@ async def ask(dialogues: Sequence[Dialogue], embedder: KeptEmbedder) -> list[Ask
 
 
 def _asked(dialogue: int, asking: Asking, question: Question, query: Query, found: SearchResult) -> Asked:
-    pool = gather(found, ShortTermView(), lexical_text(query, POLICY), analyzed)
+    pool = gather(found, ShortTermView(), lexical_text(query, POLICY))
     pieces = pieces_of(pool.records)
     values = signals(pool, pieces, query, POLICY.weights)
     wanted = np.array([any(turn in one.text for turn in question.evidence) for one in pieces.all], np.float64)

@@ -3,9 +3,11 @@
     python benchmarks/fit_relevance.py PATH/locomo-dev.json [--write]
 
 The first argument is a file of LoCoMo's form (Maharana et al., 2024; not part of this repository). Positive
-examples are its questions with their evidence page, and short memories with questions in several languages;
-negative ones are questions about other conversations, everyday requests, and questions about another short
-memory. Each is searched for among 1 to all pages, so that the model knows small memories and large ones.
+examples are its questions, as they are and as the user would ask them of themselves, and short memories with
+questions in several languages; negative ones are questions about other conversations, as they are, in the
+first person and with this one's names, everyday requests, and questions about another short memory. Each is
+searched for among 1 to all pages, so that the model knows small memories and large ones. As one relevant
+candidate is enough for a block, a model is fitted to each question's best candidate, by its own measure.
 Without `--write` nothing but the measurements is printed.
 """
 
@@ -23,6 +25,7 @@ import msgspec
 import numpy as np
 from everyday import FACTS, REPLIES, REQUESTS
 from locomo import Dialogue, read_dialogues
+from people import asked_by, mentions, renamed
 from vectors import KeptEmbedder, of_embedder
 
 from hearth.memory.ports import Embedder
@@ -35,23 +38,44 @@ from hearth.memory.recall.rank import combine, signals
 from hearth.memory.recall.relevance import FITTED_FLOOR, Fit, Logistic, judged, relevance_signals
 from hearth.memory.stores.analyzer import Analyzer
 from hearth.memory.stores.telling import mean, telling_text
-from hearth.memory.stores.terms import saturated, weighed
-from hearth.memory.tiers.indexed import index_record, record_text
+from hearth.memory.stores.terms import weighed
+from hearth.memory.stores.words import packed_words, score_words
+from hearth.memory.tiers.indexed import index_record, record_text, sides_of
 from hearth.memory.types import Candidate, Memory, Page, Query, Record, Scope, SearchResult, ShortTermView
 
 TARGET = Path(__file__).parent.parent / "memory" / "recall" / "relevance.json"
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 SIZES = (1, 2, 3, 5, 10, 30, 100, 10**6, 10**6, 10**6)
-SHARES = {"true": 0.35, "fact": 0.15, "foreign": 0.15, "everyday": 0.25, "other fact": 0.10}
-"""Weight of each kind of example: half of all are positive."""
+SHARES = {
+    "true": 0.12,
+    "true, all pages": 0.12,
+    "true, of oneself": 0.12,
+    "fact": 0.12,
+    "fact, all pages": 0.10,
+    "foreign": 0.08,
+    "foreign, all pages": 0.05,
+    "foreign, of oneself": 0.02,
+    "hard": 0.03,
+    "everyday": 0.10,
+    "everyday, all pages": 0.06,
+    "other fact": 0.05,
+}
+"""Weight of each kind of example."""
+POSITIVE = ("true", "fact")
+SECOND, THIRD, SIXTH = 2, 3, 6
+"""Of what there is more than enough of, one in so many is an example."""
 FOLDS = 5
 SIGNALS = {
-    "embedder": ("cosine", "size", "coverage", "lexical", "personal"),
-    "lexical": ("size", "coverage", "lexical", "personal"),
-    "unknown": ("margin", "size", "coverage", "lexical", "personal"),
+    "embedder": ("cosine", "size", "coverage", "related", "personal", "named", "named_coverage"),
+    "lexical": ("size", "coverage", "lexical", "related", "personal", "named"),
+    "unknown": ("margin", "size", "coverage", "lexical", "related", "personal", "named"),
 }
-NOT_NEGATIVE = frozenset({"cosine", "margin", "coverage", "lexical", "personal"})
+NOT_NEGATIVE = frozenset(
+    {"cosine", "margin", "coverage", "lexical", "related", "personal", "named", "named_coverage"}
+)
 """Signals of which more can't mean less relevance: a coefficient that comes out negative is left out."""
+ROUNDS = 5
+"""Of a fit and a choice of the best candidates by it; they no longer change after four."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +99,7 @@ class Example:
 
     @property
     def positive(self) -> bool:
-        return self.kind in ("true", "fact")
+        return self.kind.startswith(POSITIVE)
 
 
 class Collection:
@@ -90,29 +114,31 @@ class Collection:
         self.records = records
         self._text = np.array(embedder.embed_documents([one.text for one in indexed]))
         self._context = np.array(embedder.embed_documents([one.context for one in indexed]))
-        self._terms = [saturated(self._analyzer.terms(one.text)) for one in indexed]
+        counted = [[self._analyzer.terms(side) for side in sides_of(record)] for record in records]
+        self._words = [packed_words(sides) for sides in counted]
+        self._terms = [frozenset[int]().union(*sides) for sides in counted]
 
     def search(self, question: str, vector: Numbers, places: Sequence[int]) -> SearchResult:
         """What a store that held these places' records alone would answer."""
         holding = Counter(term for place in places for term in self._terms[place])
         words = weighed(list(analyzed(question)), len(places), holding)
-        idf, mass = words.held, words.mass or 1.0
         if telling := telling_text(question, words.common, self._analyzer):
             vector = np.array(mean([vector.tolist(), self._embedder.embed_queries([telling])[0]]))
-        candidates = []
-        for place, text, context in zip(
-            places, self._text[list(places)] @ vector, self._context[list(places)] @ vector, strict=True
-        ):
-            held = {term: idf[term] for term in idf.keys() & self._terms[place].keys()}
-            candidates.append(
-                Candidate(
-                    record=self.records[place],
-                    text_score=float(text),
-                    context_score=float(context),
-                    lexical_score=sum(weight * self._terms[place][term] for term, weight in held.items()),
-                    coverage=sum(held.values()) / mass,
-                )
+        scored = score_words([self._words[place] for place in places], words)
+        candidates = [
+            Candidate(
+                record=self.records[place],
+                text_score=float(self._text[place] @ vector),
+                context_score=float(self._context[place] @ vector),
+                lexical_score=held.lexical,
+                coverage=held.coverage,
+                said_score=held.sides[0],
+                replied_score=held.sides[1],
+                said_related=held.related[0],
+                replied_related=held.related[1],
             )
+            for place, held in zip(places, scored, strict=True)
+        ]
         best = sorted(candidates, key=lambda one: -max(one.text_score or 0, one.context_score or 0))[:100]
         worded = sorted(candidates, key=lambda one: -(one.lexical_score or 0))[:100]
         kept = {one.record.id: one for one in best + worded}
@@ -150,11 +176,26 @@ class Sampler:
                     yield from self._one("foreign", fold, collection, text, vector, self._some(everything))
             for text, vector in zip(everyday, requests, strict=True):
                 yield from self._one("everyday", fold, collection, text, vector, self._some(everything))
+            yield from self._among(dialogue, fold)
+            others = [other for other in dialogues if other is not dialogue]
+            for kind, texts in _of_all(dialogue, others).items():
+                for text, vector in zip(texts, self._queries(texts), strict=True):
+                    yield from self._one(kind, fold, collection, text, vector, range(everything))
         yield from self._facts(everyday, requests)
 
     def _facts(self, everyday: Sequence[str], requests: Numbers) -> Iterator[Example]:
         yield from self._short(everyday, requests, [_memory(i, text) for i, (text, _) in enumerate(FACTS)])
         yield from self._short(everyday, requests, [self._mixed(i) for i in range(len(FACTS))])
+
+    def _among(self, dialogue: Dialogue, fold: int) -> Iterator[Example]:
+        """Facts about the user among all pages of a dialogue, and what is asked about them."""
+        records = [*dialogue.pages, *(self._mixed(i) for i in range(len(FACTS)))]
+        collection = Collection(records, self._embedder)
+        for i, (_, questions) in enumerate(FACTS):
+            for text, vector in zip(questions, self._queries(questions), strict=True):
+                yield from self._one(
+                    "fact, all pages", fold, collection, text, vector, range(len(records)), {f"fact-{i}"}
+                )
 
     def _mixed(self, number: int) -> Page:
         """A page in which the fact stands beside another one and before a reply."""
@@ -235,12 +276,39 @@ class Sampler:
 
 def _best(found: SearchResult, text: str, wanted: set[str] | None) -> tuple[Pool, list[int]]:
     """The pool, and the places of the best three or of the best wanted one among the first ten."""
-    pool = gather(found, ShortTermView(), text, analyzed)
+    pool = gather(found, ShortTermView(), text)
     pieces = pieces_of(pool.records)
     scores = combine(signals(pool, pieces, Query(text=text, at=NOW), Weights()), Weights())
     ranked = pieces.record[np.argsort(-scores, kind="stable")].tolist()
     best = list(dict.fromkeys(ranked))[:10]
     return pool, best[:3] if wanted is None else [i for i in best if pool.records[i].id in wanted][:1]
+
+
+def _of_all(dialogue: Dialogue, others: Sequence[Dialogue]) -> dict[str, list[str]]:
+    """What is asked of all its pages, by kind: its own questions, those of the others, requests."""
+    own = [question.text for question in dialogue.questions]
+    asked = [(question.text, other) for other in others for question in other.questions]
+    hard = [
+        renamed(text, other.names, dialogue.names) for text, other in asked if mentions(text, other.names)
+    ]
+    return {
+        "true, all pages": own,
+        "true, of oneself": _of_oneself(own, dialogue)[::SECOND],
+        "foreign, all pages": [text for text, _ in asked if not mentions(text, dialogue.names)][::THIRD],
+        "foreign, of oneself": [
+            text
+            for other in others
+            for text in _of_oneself([question.text for question in other.questions], other)[::SIXTH]
+        ],
+        "hard": hard[::THIRD],
+        "everyday, all pages": [text for text in REQUESTS if not is_small_talk(text)],
+    }
+
+
+def _of_oneself(texts: Sequence[str], dialogue: Dialogue) -> list[str]:
+    """Those about the user alone, as the user would ask them."""
+    user, other = dialogue.names
+    return [asked_by(user, text) for text in texts if mentions(text, [user]) and not mentions(text, [other])]
 
 
 def _memory(number: int, text: str) -> Memory:
@@ -256,8 +324,21 @@ def _memory(number: int, text: str) -> Memory:
 
 
 def fit(examples: Sequence[Example], names: Sequence[str]) -> Logistic:
-    """Weighted, lightly regularised logistic regression by Newton's method, on each example's first row."""
-    rows = np.array([[example.signals[name][example.best[0]] for name in names] for example in examples])
+    """A model of each example's best candidate, by the model's own measure; at first the best to rank."""
+    model = _fitted(examples, names, [example.best[0] for example in examples])
+    for _ in range(ROUNDS):
+        model = _fitted(examples, names, [int(model(example.signals).argmax()) for example in examples])
+    return model
+
+
+def _fitted(examples: Sequence[Example], names: Sequence[str], places: Sequence[int]) -> Logistic:
+    """Weighted, lightly regularised logistic regression by Newton's method, on one candidate of each."""
+    rows = np.array(
+        [
+            [example.signals[name][place] for name in names]
+            for example, place in zip(examples, places, strict=True)
+        ]
+    )
     labels = np.array([float(example.positive) for example in examples])
     counts = Counter(example.kind for example in examples)
     weights = np.array([SHARES[example.kind] / counts[example.kind] for example in examples]) * len(examples)
@@ -273,7 +354,7 @@ def fit(examples: Sequence[Example], names: Sequence[str]) -> Logistic:
     coefficients = beta[1:] / deviation
     wrong = [name for name, c in zip(names, coefficients, strict=True) if c < 0 and name in NOT_NEGATIVE]
     if wrong:
-        return fit(examples, [name for name in names if name != wrong[0]])
+        return _fitted(examples, [name for name in names if name != wrong[0]], places)
     return Logistic(
         intercept=round(float(beta[0] - coefficients @ mean), 4),
         coefficients={name: round(float(c), 4) for name, c in zip(names, coefficients, strict=True)},
@@ -294,7 +375,7 @@ def passes(examples: Sequence[Example], names: Sequence[str]) -> dict[str, float
         for example in examples:
             if example.fold % FOLDS == fold:
                 chances = judged(example.pool, example.question, probability(example, model))
-                reached[example.kind].append(bool(chances[example.best].max() >= FITTED_FLOOR))
+                reached[example.kind].append(bool(chances.max() >= FITTED_FLOOR))
     return {kind: round(sum(hits) / len(hits), 3) for kind, hits in reached.items()}
 
 

@@ -246,6 +246,10 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """The lexical score of what the user said alone; of a memory's whole text."""
     replied_score: float = 0.0
     """The lexical score of the reply alone."""
+    said_related: float = 0.0
+    """How far the words that the user said are those of the query or related to them, 0 to 1."""
+    replied_related: float = 0.0
+    """The same of the reply's words."""
 
 
 class SearchResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from hearth.memory.ports import Embedder
 
 EMBEDDERS = {
     "fast": "hearth.memory.embed.use:UseEmbedder",
-    "quality": "hearth.memory.embed.e5:E5Embedder",
+    "quality": "hearth.memory.embed.joint:quality_embedder",
 }
 """Factory by name: `fast` needs nothing else, `quality` needs the extra of that name."""
 

@@ -35,7 +35,8 @@ _ASKS: Final = words_of(
     "tell me|remind me|sag mir|dime|dis-moi|dimmi|qué|quién|cuál|cuándo|dónde|adónde|cómo|cuánt[oa]s?",
 )
 _ASKS_UNSPACED: Final = words_of(
-    "什么|什麼|哪|谁|誰|吗|嗎|多少|几|何|どこ|いつ|어디|무엇|뭐|언제|누구",
+    "什么|什麼|哪|谁|誰|吗|嗎|多少|几|何|どこ|いつ|어디|무엇|뭐|언제|누구|อะไร|ไหน|ใคร|เมื่อไ|เท่าไ|ไหม|กี่",
+    "क्या|कौन|कब|कहाँ|कितन|कैसे",
 )
 _SELF: Final = words_of(
     "(?:do|did|am|are|was|have|had|should|shall|can|could|will|would|must|may|might) (?:i|we)|my|mine|our",
@@ -45,10 +46,11 @@ _SELF: Final = words_of(
     "estudio|estudié|nací|hago|prefiero|me gusta|je|j|mon|ma|mes|moi|nous|notre|nos|io|mio|mia|mie|miei",
     "noi|nostr[oaie]|posso|potrei|devo|dovrei|sono|abito|lavoro|faccio|eu|meu|minha|meus|minhas|nosso",
     "nossa|devo|deveria|sou|estou|tenho|moro|trabalho|faço|я|мой|моя|моё|мои|моего|моей|мне|меня|мы",
-    "наш\\w*",
+    "наш\\w*|ik|mijn|mij|wij|ons|onze|ben|benim|bana|beni|biz|bizim|mój|moj[aeąe]|moje(?:go|mu|j)|mam|jestem",
+    "mieszkam|pracuję|nasz\\w*|أنا|لي|عندي|لدي|لدينا|عندنا|نحن|[^\\W\\d_]{2,}(?:تي|نا)",
 )
 _SELF_UNSPACED: Final = words_of(
-    "我|俺|私|僕|ぼく|나는|내가|내|제가|제|나의|저는|우리",
+    "我|俺|私|僕|ぼく|나는|내가|내|제가|제|나의|저는|우리|ฉัน|ผม|ของเรา|เราจะ|मेर[ाीे]|मैं|मुझ|हमार[ाीे]|हमें",
 )
 _ASKS_HOW_TO: Final = words_of(
     "how (?:do|can|could|would|might|to)(?! i (?:get to|look|feel)|n.t)",

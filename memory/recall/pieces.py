@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hearth.memory.recall.capitals import names_in
 from hearth.memory.recall.cues import ends_asking
 from hearth.memory.recall.pool import Numbers
 from hearth.memory.types import Page, Record
@@ -20,6 +21,9 @@ _LONGEST: Final = 4.0
 """Scales the logarithm of a side's words to about 0 to 1: 54 words are 1."""
 _DIGIT: Final = re.compile(r"\d")
 _WORD: Final = re.compile(r"\w+")
+_MOST_NAMES: Final = 3
+_USUAL_NAMES: Final = 1
+_LOOKED_AT: Final = 2048
 
 NONE: Final = -1
 """Stands for a side that is not there."""
@@ -54,6 +58,8 @@ class Pieces:
     """1 where it holds a digit."""
     length: Numbers
     """Logarithm of its words, about 0 to 1."""
+    names: Numbers
+    """Names in it, of three at most, as a share; a third where its language doesn't tell."""
 
     def around(self, scores: Numbers) -> tuple[Numbers, Numbers]:
         """The scores of the sides before and after each, 0 where there is none."""
@@ -70,7 +76,7 @@ def pieces_of(records: Sequence[Record]) -> Pieces:
         pieces += sides
         of += [place] * len(sides)
     previous, following = _neighbours(pieces)
-    facts = np.array([_facts(piece.text) for piece in pieces], dtype=np.float64).reshape(-1, 3)
+    facts = np.array([_facts(piece.text) for piece in pieces], dtype=np.float64).reshape(-1, 4)
     return Pieces(
         all=pieces,
         record=np.array(of, dtype=np.intp),
@@ -80,6 +86,7 @@ def pieces_of(records: Sequence[Record]) -> Pieces:
         asks=facts[:, 0],
         number=facts[:, 1],
         length=facts[:, 2],
+        names=facts[:, 3],
     )
 
 
@@ -107,7 +114,13 @@ def _neighbours(pieces: Sequence[Piece]) -> tuple[NDArray[np.intp], NDArray[np.i
 
 
 @lru_cache(maxsize=4096)
-def _facts(text: str) -> tuple[float, float, float]:
-    """What the words of a side tell by themselves: asks, number, length."""
-    words = len(_WORD.findall(text[:2048]))
-    return float(ends_asking(text)), float(_DIGIT.search(text) is not None), log1p(words) / _LONGEST
+def _facts(text: str) -> tuple[float, float, float, float]:
+    """What the words of a side tell by themselves: asks, number, length, names."""
+    head = text[:_LOOKED_AT]
+    named = names_in(head)
+    return (
+        float(ends_asking(text)),
+        float(_DIGIT.search(text) is not None),
+        log1p(len(_WORD.findall(head))) / _LONGEST,
+        (_USUAL_NAMES if named is None else min(len(named), _MOST_NAMES)) / _MOST_NAMES,
+    )

@@ -11,13 +11,12 @@ from msgspec import structs
 from hearth.memory.ports import TokenCounter
 from hearth.memory.recall.assemble import Assembled, assemble
 from hearth.memory.recall.eligible import Gate, Present
-from hearth.memory.recall.lexical import analyzed
 from hearth.memory.recall.pieces import Pieces, pieces_of
 from hearth.memory.recall.policy import RecallPolicy
-from hearth.memory.recall.pool import Analyze, Numbers, Pool, gather
+from hearth.memory.recall.pool import Numbers, Pool, gather
 from hearth.memory.recall.query import lexical_text, shorten
 from hearth.memory.recall.rank import combine, signals
-from hearth.memory.recall.relevance import FITTED_FLOOR, SMALL, relevance
+from hearth.memory.recall.relevance import BESIDE_SURE, FITTED_FLOOR, SMALL, SURE, relevance
 from hearth.memory.recall.time_signals import timely
 from hearth.memory.types import Block, Query, Scope, Scored, SearchResult, ShortTermView
 
@@ -36,14 +35,13 @@ def recall_block(
     counter: TokenCounter,
     model: str = "",
     budget: int | None = None,
-    analyze: Analyze = analyzed,
 ) -> tuple[Block, tuple[Scored, ...]]:
     """The block for `query`, and every candidate with what became of it, with its best side's signals.
 
     `generation` is the user's current one, `embedder` the name of the one that made the vectors, `budget` in
     tokens (None: the policy's). Time is the query's `at`. Pure, and deterministic for equal arguments.
     """
-    pool = gather(result, view, lexical_text(query, policy), analyze)
+    pool = gather(result, view, lexical_text(query, policy))
     query = structs.replace(query, text=shorten(query.text, policy.lexical_characters))
     pieces = pieces_of(pool.records)
     values = signals(pool, pieces, query, policy.weights)
@@ -92,9 +90,7 @@ def _verdicts(
 ) -> list[Verdict]:
     """`in` for what may be shown: nothing, unless one of them reaches the floor that the request lacks."""
     floor = FITTED_FLOOR if policy.floor is None else policy.floor
-    least = policy.item_floor
-    if 0 < len(order) <= SMALL:
-        least = max(least, policy.item_share * float(chances.max()))
+    least = _least(len(order), float(chances.max(initial=0.0)), policy)
     present = Present(gate.query.present)
     verdicts: list[Verdict] = ["below floor"] * len(order)
     reached = False
@@ -106,6 +102,17 @@ def _verdicts(
             verdicts[i] = "already present" if present.has(record) else "in"
             reached = reached or (verdicts[i] == "in" and bool(chances[i] >= floor))
     return verdicts if reached else ["below floor" if verdict == "in" else verdict for verdict in verdicts]
+
+
+def _least(candidates: int, best: float, policy: RecallPolicy) -> float:
+    """Relevance that every item must reach beside the best one's.
+
+    Among few candidates by odds: what speaks for all of them, as a question about oneself does, cancels out.
+    """
+    if candidates <= SMALL:
+        odds = policy.item_share * best / max(1.0 - best, 1e-6)
+        return max(policy.item_floor, min(odds / (1.0 + odds), FITTED_FLOOR))
+    return max(policy.item_floor, BESIDE_SURE if best >= SURE else 0.0)
 
 
 def _settle(pool: Pool, verdicts: list[Verdict], made: Assembled) -> None:

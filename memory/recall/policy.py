@@ -14,19 +14,21 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     much likelier a signal of 1 makes it that this side is asked for. Signals are scaled to about 0 to 1.
     """
 
-    text: float = 0.35
+    text: float = 0.8
     """The page's own cosine, among those of all candidates."""
     context: float = 0.5
     """The cosine of the page with the one before it, among all candidates'."""
-    standout: float = 1.5
+    standout: float = 1.65
     """The same in fifths of a standard deviation over the candidates' mean."""
-    lexical: float = 2.9
+    lexical: float = 1.25
     """The side's words, as a share of the best side's."""
-    page_lexical: float = 1.45
+    page_lexical: float = 1.1
     """The words of the whole page, as a share of the best page's."""
+    related: float = 2.55
+    """How far the side's words are the question's content words, or related to them."""
     previous_context: float = 0.5
-    next_context: float = 2.75
-    previous_lexical: float = 1.3
+    next_context: float = 2.45
+    previous_lexical: float = 1.35
     """Of the side that was said before, and after, where that is a candidate's too. What follows a side that
     shares the question's words is often its answer; that such a side follows tells nothing."""
     speaker: float = 1.1
@@ -35,13 +37,15 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     """Nearness of the candidate's moment to the time that the question asks about."""
     order: float = 2.0
     """The candidate is the first, or the latest, that speaks of what is asked, where that is wanted."""
-    asks: float = -0.95
+    asks: float = -0.85
     """The side ends with a question."""
     number: float = 0.9
     """The side holds a number."""
-    length: float = 1.45
+    length: float = 0.2
     """Logarithm of the side's words."""
-    opens: float = 0.75
+    names: float = 0.9
+    """The side names somebody or something."""
+    opens: float = 0.65
     """Nothing was said before it, as far as is known."""
     recency: float = 0.15
     """Halves every `recency_days`. Not fitted: a dialogue that has ended tells nothing of it."""
@@ -75,8 +79,9 @@ class RecallPolicy(msgspec.Struct, frozen=True, kw_only=True):
     the embedder's model was fitted to part questions about the user from all others."""
     item_floor: float = 0.05
     """Relevance that every further item must reach."""
-    item_share: float = 0.25
-    """Of the best candidate's relevance: what every further item must reach too, among few candidates."""
+    item_share: float = 0.05
+    """Of the best candidate's odds, `relevance / (1 - relevance)`: what every further item must reach too,
+    among few candidates."""
     limit: int = 100
     """Candidates asked of the store for each kind of score."""
     max_items: int = 120

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.memory.recall.function_words import FUNCTION_WORDS
+from hearth.memory.recall.lexical import analyzed
+from hearth.memory.stores.words import related_to
 from hearth.memory.tiers.indexed import record_text, sides_of
 from hearth.memory.types import Candidate, Page, Record, SearchResult, ShortTermView, Vector
 
-Analyze: TypeAlias = Callable[[str], Iterable[Hashable]]
-"""Text to terms: the very function that the store's lexical index is made with."""
 Numbers: TypeAlias = NDArray[np.float64]
-Weighted: TypeAlias = dict[Hashable, float]
+Weighted: TypeAlias = dict[int, float]
 
 _IDF: Final = 3.0
 """Lexical score of one fully matched rare term where no candidate tells the index's own scale."""
@@ -39,6 +39,8 @@ class Pool:
     """Share of the question's idf mass, 0 to 1."""
     sides: NDArray[np.float64]
     """The lexical score of each side alone: a row for what the user said, one for what was replied."""
+    related: NDArray[np.float64]
+    """How far each side's words are the question's or related ones, 0 to 1: rows as in `sides`."""
 
     @property
     def cosine(self) -> Numbers:
@@ -46,28 +48,29 @@ class Pool:
         return np.fmax(self.text, self.context)
 
 
-def gather(result: SearchResult, view: ShortTermView, question: str, analyze: Analyze) -> Pool:
+def gather(result: SearchResult, view: ShortTermView, question: str) -> Pool:
     """Long-term candidates first, then the fresh pages that are not among them, scored on the same scales.
 
     `question` is the text whose words were looked up. Coverage is counted again, function words apart, where
     candidates are so few that no idf tells those, and where the question has no vector, so that words alone
     must tell.
     """
-    terms = _weights(question, analyze)
+    terms = _weights(question)
     known = {candidate.record.id for candidate in result.candidates}
     fresh = [page for page in view.pages if page.id not in known]
     longterm = _numbers(result.candidates)
     if result.vector is None or len(result.candidates) <= _REREAD:
-        longterm[3] = _reread(result.candidates, longterm[2], terms, analyze)
-    short = _fresh_numbers(fresh, view, result.vector, terms, analyze, _scale(longterm))
-    text, context, lexical, coverage, said, replied = np.concatenate([longterm, short], axis=1)
+        longterm[3] = _reread(result.candidates, longterm[2], terms)
+    short = _fresh_numbers(fresh, view, result.vector, terms, _scale(longterm))
+    text, context, lexical, coverage, *sides = np.concatenate([longterm, short], axis=1)
     return Pool(
         records=[*(candidate.record for candidate in result.candidates), *fresh],
         text=text,
         context=np.where(np.isnan(context), text, context),
         lexical=lexical,
         coverage=coverage,
-        sides=np.stack([said, replied]),
+        sides=np.stack(sides[:2]),
+        related=np.stack(sides[2:]),
     )
 
 
@@ -82,10 +85,10 @@ def margins(numbers: Numbers, *, few: int = 1) -> Numbers:
     return np.asarray((np.nan_to_num(numbers, nan=known.mean()) - known.mean()) / deviation)
 
 
-def _weights(question: str, analyze: Analyze) -> Weighted:
+def _weights(question: str) -> Weighted:
     """Equal weights of the question's content words, which sum to 1; of all its words if it has no other."""
-    terms = frozenset(analyze(question))
-    content = terms - frozenset(analyze(FUNCTION_WORDS)) or terms
+    terms = analyzed(question)
+    content = terms - analyzed(FUNCTION_WORDS) or terms
     return dict.fromkeys(content, 1.0 / max(len(content), 1))
 
 
@@ -99,10 +102,12 @@ def _numbers(candidates: Sequence[Candidate]) -> Numbers:
             c.coverage,
             c.said_score,
             c.replied_score,
+            c.said_related,
+            c.replied_related,
         )
         for c in candidates
     ]
-    return np.array(rows, dtype=np.float64).reshape(-1, 6).T
+    return np.array(rows, dtype=np.float64).reshape(-1, 8).T
 
 
 def _scale(longterm: Numbers) -> float:
@@ -112,11 +117,11 @@ def _scale(longterm: Numbers) -> float:
     return float(np.median(lexical[told] / coverage[told])) if told.any() else _IDF
 
 
-def _reread(candidates: Sequence[Candidate], lexical: Numbers, terms: Weighted, analyze: Analyze) -> Numbers:
+def _reread(candidates: Sequence[Candidate], lexical: Numbers, terms: Weighted) -> Numbers:
     """Coverage by weighted words of those with the best lexical scores, 0 for the others."""
     coverage = np.zeros(len(candidates))
     for i in np.argsort(-lexical, kind="stable")[:_REREAD]:
-        coverage[i] = _held(record_text(candidates[i].record), terms, analyze)
+        coverage[i] = _held(record_text(candidates[i].record), terms)
     return coverage
 
 
@@ -125,19 +130,19 @@ def _fresh_numbers(
     view: ShortTermView,
     vector: Vector | None,
     terms: Weighted,
-    analyze: Analyze,
     scale: float,
 ) -> Numbers:
     cosine = np.full(len(pages), np.nan)
     told = [i for i, page in enumerate(pages) if page.id in view.vectors]
     if vector is not None and told:
         cosine[told] = np.array([view.vectors[pages[i].id] for i in told]) @ np.array(vector)
-    coverage = np.array([_held(record_text(page), terms, analyze) for page in pages], dtype=np.float64)
-    held = [_held(side, terms, analyze) for page in pages for side in sides_of(page)]
-    said, replied = np.array(held, dtype=np.float64).reshape(-1, 2).T * scale
-    return np.stack([cosine, cosine, coverage * scale, coverage, said, replied])
+    coverage = np.array([_held(record_text(page), terms) for page in pages], dtype=np.float64)
+    sides = [side for page in pages for side in sides_of(page)]
+    held = np.array([_held(side, terms) for side in sides], dtype=np.float64).reshape(-1, 2).T
+    related = np.array([related_to(analyzed(side), terms) for side in sides]).reshape(-1, 2).T
+    return np.stack([cosine, cosine, coverage * scale, coverage, *(held * scale), *related])
 
 
-def _held(text: str, terms: Weighted, analyze: Analyze) -> float:
+def _held(text: str, terms: Weighted) -> float:
     """Sum of the weights of the question's terms that the text holds."""
-    return sum(terms[term] for term in terms.keys() & frozenset(analyze(text)))
+    return sum(terms[term] for term in terms.keys() & analyzed(text))

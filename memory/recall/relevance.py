@@ -4,12 +4,15 @@ A bare cosine tells nothing across embedders: between a question and a foreign m
 and 0.8 for another. `relevance.json` holds one set of coefficients an embedder, and how they were made
 (benchmarks/fit_relevance.py). The signals:
 
-    cosine     the better of both cosines
-    margin     that cosine in standard deviations over the pool's mean; 0 for fewer than 5 candidates
-    size       natural logarithm of the number of candidates: the best of many is less of a surprise
-    coverage   share of the question's idf mass that the candidate's words hold
-    lexical    natural logarithm of 1 + the lexical score
-    personal   1 if the question is about the user's own affairs
+    cosine          the better of both cosines
+    margin          that cosine in standard deviations over the pool's mean; 0 for fewer than 5 candidates
+    size            natural logarithm of the number of candidates: the best of many is less of a surprise
+    coverage        share of the question's idf mass that the candidate's words hold
+    lexical         natural logarithm of 1 + the lexical score
+    related         how far the words of one of its sides are the question's content words or related to them
+    personal        1 if the question is about the user's own affairs
+    named           1 if the question names somebody or something that the candidate tells of
+    named_coverage  coverage where that is so: elsewhere another language may be the reason for none
 
 A model without `cosine` serves where the question's vector is missing (`lexical`), one with `margin` in place
 of `cosine` where the embedder is none of those we fitted (`unknown`): it lets through less.
@@ -26,6 +29,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from hearth.memory.recall.capitals import names_in
 from hearth.memory.recall.cues import asks, concerns_self, is_small_talk, speaks_of_self
 from hearth.memory.recall.function_words import FUNCTION_WORDS
 from hearth.memory.recall.lexical import analyzed
@@ -38,6 +42,11 @@ FITTED_FLOOR: Final = 0.5
 """The models are fitted to classes of equal weight, so that one half parts them best."""
 SMALL: Final = 40
 """Candidates up to which a memory is a new user's: too few for a cosine to stand out from."""
+SURE: Final = 0.98
+BESIDE_SURE: Final = 0.25
+"""Relevance of a candidate in whose company others need the second, among many: at 0.98 and a quarter no
+evidence of LoCoMo is lost, and a block has a twentieth fewer tokens.
+"""
 _FEW: Final = 5
 _LEAST: Final = 0.05
 """Relevance below which nobody asks what a page says."""
@@ -153,14 +162,27 @@ def _tells(record: Record) -> bool:
 def relevance_signals(pool: Pool, question: str) -> Mapping[str, Numbers]:
     """The signals by name; `cosine` is NaN where there is none."""
     count = len(pool.records)
+    named = _named(pool.records, question)
     return {
         "cosine": pool.cosine,
         "margin": margins(pool.cosine, few=_FEW),
         "size": np.full(count, np.log(max(count, 1))),
         "coverage": pool.coverage,
         "lexical": np.log1p(pool.lexical),
+        "related": pool.related.max(axis=0),
         "personal": np.full(count, float(concerns_self(question))),
+        "named": named,
+        "named_coverage": named * pool.coverage,
     }
+
+
+def _named(records: Sequence[Record], question: str) -> Numbers:
+    """1 for the records that tell of somebody or something that the question names."""
+    function = analyzed(FUNCTION_WORDS)
+    names = [name.casefold() for name in names_in(question) or () if not function.issuperset(analyzed(name))]
+    texts = (record_text(record).casefold() for record in records) if names else ()
+    told = [float(any(name in text for name in names)) for text in texts]
+    return np.array(told) if names else np.zeros(len(records))
 
 
 def model_for(name: str) -> Logistic:

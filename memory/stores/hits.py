@@ -23,6 +23,8 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     coverage: float = 0.0
     said_score: float = 0.0
     replied_score: float = 0.0
+    said_related: float = 0.0
+    replied_related: float = 0.0
 
 
 def encode_hits(hits: Sequence[Hit]) -> bytes:

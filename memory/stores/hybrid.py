@@ -154,6 +154,8 @@ def _hits(kept: Sequence[K], scores: Scores[K], held: Mapping[K, Kept], words: Q
             coverage=lexical.coverage,
             said_score=lexical.sides[0],
             replied_score=lexical.sides[1],
+            said_related=lexical.related[0],
+            replied_related=lexical.related[1],
         )
         for point, lexical in zip(there, score_words([held[p].words for p in there], words), strict=True)
     ]

@@ -114,6 +114,7 @@ def _array(vector: Vector) -> _Array:
 
 def _candidate(entry: _Entry, query: _Array, held: WordScores) -> Candidate:
     said, replied = held.sides
+    said_related, replied_related = held.related
     return Candidate(
         record=entry.record,
         text_score=float(entry.text @ query),
@@ -122,6 +123,8 @@ def _candidate(entry: _Entry, query: _Array, held: WordScores) -> Candidate:
         coverage=held.coverage,
         said_score=said,
         replied_score=replied,
+        said_related=said_related,
+        replied_related=replied_related,
     )
 
 

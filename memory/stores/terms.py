@@ -6,12 +6,14 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hearth.memory.recall.function_words import FUNCTION_WORDS
+from hearth.memory.recall.lexical import analyzed
 from hearth.memory.types import Record
 
 T = TypeVar("T", float, NDArray[np.float64])
@@ -28,6 +30,9 @@ MAX_QUERY_TERMS = 512
 _MAX_WEIGHED = 64
 """The rarest of them, which alone are searched for: a pasted page costs no more than a sentence."""
 
+
+_MAX_CONTENT = 24
+"""Terms of them that are compared with every word of the candidates: more are no question but a paste."""
 
 ENOUGH = 20
 """Records of an owner, below which no term is called common."""
@@ -47,13 +52,15 @@ class QueryTerms:
     """The sum of idf over all terms, those that no record holds included."""
     common: frozenset[int] = frozenset()
     """Those that at least half of the owner's records hold, of `ENOUGH` or more: as a speaker's name does."""
+    content: dict[int, float] = field(default_factory=dict)
+    """The idf of the weightiest terms that are neither common nor function words, held or not."""
 
     @property
     def telling(self) -> QueryTerms:
         """The terms that candidates are found by; their scores count all."""
         least = TELLING * max(self.held.values(), default=0.0)
         held = {term: idf for term, idf in self.held.items() if idf >= least}
-        return QueryTerms(held=held, mass=self.mass, common=self.common)
+        return replace(self, held=held)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,14 +187,21 @@ def weighed(terms: Sequence[int], records: int, holding: Mapping[int, int]) -> Q
     """The rarest of the query's terms with their idf; `holding` counts the records of each held term."""
     weights = {term: inverse_frequency(records, holding.get(term, 0)) for term in terms}
     rarest = sorted(weights, key=weights.__getitem__, reverse=True)[:_MAX_WEIGHED]
+    common = frozenset(term for term, by in holding.items() if records >= ENOUGH and 2 * by >= records)
     return QueryTerms(
         held={term: weights[term] for term in rarest if term in holding},
         mass=sum(weights[term] for term in rarest),
-        common=frozenset(term for term, by in holding.items() if records >= ENOUGH and 2 * by >= records),
+        common=common,
+        content=_content({term: weights[term] for term in rarest if term not in common}),
     )
 
 
 def neutral(terms: Iterable[int]) -> QueryTerms:
     """Every term worth the same: what goes on where nobody can say how rare they are."""
     held = dict.fromkeys(list(terms)[:_MAX_WEIGHED], 1.0)
-    return QueryTerms(held=held, mass=float(len(held)))
+    return QueryTerms(held=held, mass=float(len(held)), content=_content(held))
+
+
+def _content(weights: Mapping[int, float]) -> dict[int, float]:
+    function = analyzed(FUNCTION_WORDS)
+    return dict([(term, idf) for term, idf in weights.items() if term not in function][:_MAX_CONTENT])

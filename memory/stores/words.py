@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hearth.memory.stores.related import likeness
 from hearth.memory.stores.terms import QueryTerms, saturation
 
 SIDES = 2
@@ -30,6 +31,8 @@ class WordScores:
     """Share of the query's idf mass whose terms the record holds, 0 to 1."""
     sides: tuple[float, ...]
     """BM25 on each side alone."""
+    related: tuple[float, ...]
+    """Of each side, how far its words are the query's content words or related ones, 0 to 1."""
 
 
 def packed_words(sides: Sequence[Mapping[int, int]]) -> str:
@@ -42,10 +45,11 @@ def packed_words(sides: Sequence[Mapping[int, int]]) -> str:
 
 
 def score_words(packed: Sequence[str], words: QueryTerms) -> list[WordScores]:
-    """The scores of records by their packed words, in order; some 3 µs a record."""
+    """The scores of records by their packed words, in order; some 10 µs a record."""
     if not packed:
         return []
-    counts, lengths = _counts(packed, list(words.held))
+    held = _unpacked(packed)
+    counts, lengths = held.counts(list(words.held)), held.lengths()
     idf = np.fromiter(words.held.values(), np.float64, len(words.held))
     sides = saturation(counts, lengths[:, None]) @ idf
     whole = counts[0::SIDES] + counts[1::SIDES]
@@ -53,29 +57,72 @@ def score_words(packed: Sequence[str], words: QueryTerms) -> list[WordScores]:
     lexical = saturation(whole, lengths[:, None]) @ idf
     coverage = (whole > 0) @ idf / words.mass if words.mass else np.zeros(len(packed))
     return [
-        WordScores(lexical=total, coverage=min(share, 1.0), sides=tuple(each))
-        for total, share, each in zip(
-            lexical.tolist(), coverage.tolist(), sides.reshape(-1, SIDES).tolist(), strict=True
+        WordScores(lexical=total, coverage=min(share, 1.0), sides=tuple(each), related=tuple(near))
+        for total, share, each, near in zip(
+            lexical.tolist(),
+            coverage.tolist(),
+            sides.reshape(-1, SIDES).tolist(),
+            held.related(words.content).reshape(-1, SIDES).tolist(),
+            strict=True,
         )
     ]
 
 
-def _counts(packed: Sequence[str], terms: Sequence[int]) -> tuple[_Matrix, _Matrix]:
-    """How often each side (rows) holds each of the query's terms (columns), and how many terms it has."""
+def related_to(terms: Iterable[int], content: Mapping[int, float]) -> float:
+    """How far a text of those terms has those of `content`, by weight, or related ones: 0 to 1."""
+    ids = np.array(sorted(terms), np.uint32)
+    return float(_Held(ids, np.ones(len(ids), np.uint8), np.array([len(ids)])).related(content)[0])
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """The terms of several sides, one side's after another's."""
+
+    ids: NDArray[np.uint32]
+    times: NDArray[np.uint8]
+    """How often each occurs."""
+    sizes: NDArray[np.int64]
+    """Terms of each side."""
+
+    @property
+    def _side(self) -> NDArray[np.intp]:
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+    def lengths(self) -> _Matrix:
+        """Words of each side."""
+        return np.bincount(self._side, weights=self.times, minlength=len(self.sizes)).astype(np.float64)
+
+    def counts(self, terms: Sequence[int]) -> _Matrix:
+        """How often each side (rows) holds each of those terms (columns)."""
+        counts: _Matrix = np.zeros((len(self.sizes), len(terms)))
+        if not terms:
+            return counts
+        wanted = np.array(terms, np.uint32)
+        order = np.argsort(wanted)
+        places = np.searchsorted(wanted[order], self.ids).clip(max=len(wanted) - 1)
+        found = wanted[order][places] == self.ids
+        counts[self._side[found], order[places[found]]] = self.times[found]
+        return counts
+
+    def related(self, content: Mapping[int, float]) -> _Matrix:
+        """Of each side the mean over `content`, by weight, of how alike its likest term is."""
+        nearest: _Matrix = np.zeros((len(self.sizes), len(content)))
+        mass = sum(content.values())
+        if not mass or not len(self.ids):
+            return np.zeros(len(self.sizes))
+        distinct, places = np.unique(self.ids, return_inverse=True)
+        alike = likeness(distinct, list(content))[places]
+        full = np.flatnonzero(self.sizes)
+        starts = np.cumsum(self.sizes)[full] - self.sizes[full]
+        nearest[full] = np.maximum.reduceat(alike, starts)
+        return np.asarray(nearest @ np.fromiter(content.values(), np.float64, len(content)) / mass)
+
+
+def _unpacked(packed: Sequence[str]) -> _Held:
     raw = [b64decode(one) for one in packed]
     head = SIDES * 4
     sizes = np.array([np.frombuffer(one, np.uint32, SIDES) for one in raw], np.int64).ravel()
     ends = [head + (len(one) - head) // _BYTES * 4 for one in raw]
     ids = np.frombuffer(b"".join([one[head:end] for one, end in zip(raw, ends, strict=True)]), np.uint32)
     times = np.frombuffer(b"".join([one[end:] for one, end in zip(raw, ends, strict=True)]), np.uint8)
-    side = np.repeat(np.arange(len(sizes)), sizes)
-    lengths: _Matrix = np.bincount(side, weights=times, minlength=len(sizes)).astype(np.float64)
-    counts: _Matrix = np.zeros((len(sizes), len(terms)))
-    if not terms:
-        return counts, lengths
-    wanted = np.array(terms, np.uint32)
-    order = np.argsort(wanted)
-    places = np.searchsorted(wanted[order], ids).clip(max=len(wanted) - 1)
-    held = wanted[order][places] == ids
-    counts[side[held], order[places[held]]] = times[held]
-    return counts, lengths
+    return _Held(ids, times, sizes)

