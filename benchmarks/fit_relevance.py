@@ -53,11 +53,11 @@ SHARES = {
     "fact": 0.12,
     "fact, all pages": 0.10,
     "foreign": 0.08,
-    "foreign, all pages": 0.05,
+    "foreign, all pages": 0.07,
     "foreign, of oneself": 0.02,
     "hard": 0.03,
     "everyday": 0.10,
-    "everyday, all pages": 0.06,
+    "everyday, all pages": 0.09,
     "other fact": 0.05,
 }
 """Weight of each kind of example."""
