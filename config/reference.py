@@ -22,12 +22,14 @@ from hearth.config.settings import (
     ModelSettings,
     QdrantSettings,
     RecallSettings,
+    SharesSettings,
     TenantSettings,
 )
 
 SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("hearth", HearthSettings),
     ("hearth.recall", RecallSettings),
+    ("hearth.recall.shares", SharesSettings),
     ("hearth.capture", CaptureSettings),
     ("hearth.qdrant", QdrantSettings),
     ("hearth.models.PATTERN", ModelSettings),

@@ -162,6 +162,25 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
 
 
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class SharesSettings(Section):
+    """Part of a block that each group may fill before what the others leave unused is handed out."""
+
+    profile: Share = Field(default=0.15, description="Who the user is.")
+    facts: Share = Field(default=0.30, description="What is known of the user.")
+    conversation: Share = Field(default=0.40, description="What was said earlier.")
+    knowledge: Share = Field(default=0.15, description="The tenant's documents.")
+
+    @model_validator(mode="after")
+    def _at_most_all(self) -> SharesSettings:
+        total = self.profile + self.facts + self.conversation + self.knowledge
+        if total > 1 + 1e-9:
+            raise ValueError(f"expected shares that are at most 1 together, not {total:g}")
+        return self
+
+
 class RecallSettings(Section):
     """What happens before a call."""
 
@@ -192,6 +211,7 @@ class RecallSettings(Section):
         le=1,
         description="Least relevance (0 to 1) of what is recalled; empty means the embedder's own value.",
     )
+    shares: SharesSettings = Field(default=SharesSettings(), description="Of a block, by group.")
 
 
 class CaptureSettings(Section):

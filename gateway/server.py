@@ -32,7 +32,7 @@ from hearth.memory.engine import Engine
 from hearth.memory.errors import HearthError
 from hearth.memory.events.spool import Spool
 from hearth.memory.opening import open_memory
-from hearth.memory.recall.policy import RecallPolicy
+from hearth.memory.recall.policy import RecallPolicy, Shares
 
 logger = logging.getLogger(__name__)
 
@@ -96,6 +96,7 @@ def recall_policy(hearth: HearthSettings) -> RecallPolicy:
         deadline_seconds=hearth.recall.deadline_ms / 1000,
         budget_tokens=hearth.recall.budget_tokens,
         floor=hearth.recall.floor,
+        shares=Shares(**hearth.recall.shares.model_dump()),
     )
 
 

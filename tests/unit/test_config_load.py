@@ -199,6 +199,14 @@ def test_every_form_of_a_redis_address_is_taken(url: str) -> None:
     assert isinstance(outcome(f"hearth:\n  redis_url: {url}\n"), Settings)
 
 
+def test_shares_of_a_block_are_at_most_all_of_it() -> None:
+    """Less than all leaves a rest to whoever fills it."""
+    assert parse("hearth: {recall: {shares: {facts: 0.1}}}").hearth.recall.shares.facts == 0.1
+    (said,) = problems("hearth: {recall: {shares: {facts: 0.9}}}")
+    assert "hearth.recall.shares" in said
+    assert "at most 1 together, not 1.6" in said
+
+
 def test_misspelt_section_is_an_error() -> None:
     """LiteLLM would ignore `heart:`, so Hearth does not."""
     (problem,) = problems("heart:\n  memory: off\n")
