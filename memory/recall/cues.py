@@ -46,7 +46,7 @@ _SELF: Final = words_of(
     "estudio|estudié|nací|hago|prefiero|me gusta|je|j|mon|ma|mes|moi|nous|notre|nos|io|mio|mia|mie|miei",
     "noi|nostr[oaie]|posso|potrei|devo|dovrei|sono|abito|lavoro|faccio|eu|meu|minha|meus|minhas|nosso",
     "nossa|devo|deveria|sou|estou|tenho|moro|trabalho|faço|я|мой|моя|моё|мои|моего|моей|мне|меня|мы",
-    "наш\\w*|ik|mijn|mij|wij|ons|onze|ben|benim|bana|beni|biz|bizim|mój|moj[aeąe]|moje(?:go|mu|j)|mam|jestem",
+    "наш\\w*|ik|mijn|mij|wij|ons|onze|benim|bana|beni|bizim|mój|moj[aeąe]|moje(?:go|mu|j)|jestem",
     "mieszkam|pracuję|nasz\\w*|أنا|لي|عندي|لدي|لدينا|عندنا|نحن|[^\\W\\d_]{2,}(?:تي|نا)",
 )
 _SELF_UNSPACED: Final = words_of(

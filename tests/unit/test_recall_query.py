@@ -95,7 +95,20 @@ def test_what_only_begins_like_small_talk_is_a_question(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["Where do I live?", "Wie heißt meine Katze?", "¿Dónde vivo?", "我住在哪里", "Где я живу?"]
+    "text",
+    [
+        "Where do I live?",
+        "Wie heißt meine Katze?",
+        "¿Dónde vivo?",
+        "我住在哪里",
+        "Где я живу?",
+        "ลูกสุนัขของเราชื่ออะไร",
+        "मेरी बेटी कहाँ पढ़ती है",
+        "على أي آلة تعزف ابنتي؟",
+        "Waar woon ik?",
+        "Gdzie jest moja książka?",
+        "Benim kedimin adı ne?",
+    ],
 )
 def test_a_question_about_oneself_is_told_in_many_languages(text):
     """A signal of the relevance model, and what gives a new user the nearest facts."""
@@ -116,6 +129,10 @@ def test_a_question_about_oneself_is_told_in_many_languages(text):
         "¿Cómo puedo ordenar una lista?",
         "Comment puis-je trier un tableau ?",
         "我怎么学习编程？",
+        "What did Ben build with his mam?",
+        "ما هي عاصمة أستراليا؟",
+        "เมืองหลวงของออสเตรเลียคืออะไร",
+        "ऑस्ट्रेलिया की राजधानी क्या है?",
     ],
 )
 def test_how_a_thing_is_done_is_no_question_about_oneself(text):
