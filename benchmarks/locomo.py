@@ -91,6 +91,7 @@ def _turns(conversation: dict[str, Any]) -> Iterator[ImportedTurn]:
                 at=start + timedelta(seconds=30 * i),
                 session=session,
                 name=turn["speaker"],
+                shown=turn.get("blip_caption", ""),
                 id=turn["dia_id"],
             )
 
@@ -108,6 +109,8 @@ def _pages(name: str, turns: Sequence[ImportedTurn]) -> Iterator[Page]:
             reply_text=step.reply_text,
             user_name=step.user_name,
             reply_name=step.reply_name,
+            user_shown=step.user_shown,
+            reply_shown=step.reply_shown,
             occurred_at=event.occurred_at,
             previous=event.parent,
         )

@@ -67,6 +67,8 @@ def _step(
         reply_text=mask("\n".join(t.content for t in said["assistant"])),
         user_name=next((t.name for t in said["user"] if t.name), ""),
         reply_name=next((t.name for t in said["assistant"] if t.name), ""),
+        user_shown=mask("\n".join(t.shown for t in said["user"] if t.shown)),
+        reply_shown=mask("\n".join(t.shown for t in said["assistant"] if t.shown)),
         outcome="complete",
         closes=True,
         started_at=turns[0].at,

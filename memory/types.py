@@ -75,6 +75,9 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, tag="page", tag_field="rec
     user_name: str = ""
     """Speaker's name where the source gives one (imports); empty for live traffic."""
     reply_name: str = ""
+    user_shown: str = ""
+    """What pictures and files that came with the text show: it is found by that, and a block has it not."""
+    reply_shown: str = ""
     occurred_at: datetime
     previous: str | None = None
     """The page before this one in its session and branch."""
@@ -371,6 +374,9 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     """The scope's `isolated` at capture; the page takes it over."""
     user_name: str = ""
     reply_name: str = ""
+    user_shown: str = ""
+    """See Page."""
+    reply_shown: str = ""
     timezone: str = "UTC"
     tools: tuple[ToolUse, ...] = ()
     injected: tuple[str, ...] = ()
@@ -421,6 +427,8 @@ class ImportedTurn(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime
     session: str = ""
     name: str = ""
+    shown: str = ""
+    """What a picture or a file that came with it shows."""
     id: str = ""
     """The source's own id of the turn; makes a second import a no-op."""
 

@@ -37,6 +37,9 @@ class TurnIn(Body):
     at: Moment = Field(description=f"When it was said: {MOMENT}.")
     session: Identifier | None = Field(default=None, description="Which conversation; none: `import`.")
     name: Identifier | None = Field(default=None, description="The speaker's name.")
+    shown: Text | None = Field(
+        default=None, description="What a picture or a file that came with it shows: found by, not repeated."
+    )
     id: Identifier | None = Field(default=None, description="The source's own id of the turn.")
 
 
@@ -168,5 +171,6 @@ def _turn(value: Any, where: str, now: datetime) -> ImportedTurn:
         at=turn.at,
         session=turn.session or "",
         name=turn.name or "",
+        shown=turn.shown or "",
         id=turn.id or "",
     )

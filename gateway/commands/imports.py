@@ -34,7 +34,7 @@ def import_(
     """Import dialogues from JSON lines; a second import of the same lines changes nothing.
 
     A line is an object with `role` (user or assistant), `content` and `at` (an ISO 8601 time with its zone),
-    and where there are any `session`, `name` and `id`.
+    and where there are any `session`, `name`, `shown` (what a picture with it shows) and `id`.
 
     Example: hearth import dialogue.jsonl --user alice
     """

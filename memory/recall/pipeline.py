@@ -108,7 +108,10 @@ def _least(candidates: int, best: float, policy: RecallPolicy) -> float:
     """Relevance that every item must reach beside the best one's.
 
     Among few candidates by odds: what speaks for all of them, as a question about oneself does, cancels out.
+    Without a floor for items there is none.
     """
+    if not policy.item_floor:
+        return 0.0
     if candidates <= SMALL:
         odds = policy.item_share * best / max(1.0 - best, 1e-6)
         return max(policy.item_floor, min(odds / (1.0 + odds), FITTED_FLOOR))

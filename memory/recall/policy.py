@@ -77,7 +77,7 @@ class RecallPolicy(msgspec.Struct, frozen=True, kw_only=True):
     floor: float | None = None
     """Relevance (0..1) that the best candidate must reach, or nothing is recalled. None: one half, at which
     the embedder's model was fitted to part questions about the user from all others."""
-    item_floor: float = 0.05
+    item_floor: float = 0.02
     """Relevance that every further item must reach."""
     item_share: float = 0.05
     """Of the best candidate's odds, `relevance / (1 - relevance)`: what every further item must reach too,

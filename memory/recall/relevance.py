@@ -42,10 +42,10 @@ FITTED_FLOOR: Final = 0.5
 """The models are fitted to classes of equal weight, so that one half parts them best."""
 SMALL: Final = 40
 """Candidates up to which a memory is a new user's: too few for a cosine to stand out from."""
-SURE: Final = 0.98
+SURE: Final = 0.995
 BESIDE_SURE: Final = 0.25
-"""Relevance of a candidate in whose company others need the second, among many: at 0.98 and a quarter no
-evidence of LoCoMo is lost, and a block has a twentieth fewer tokens.
+"""Relevance of a candidate in whose company others need the second, among many: at 0.995 and a quarter no
+evidence of LoCoMo is lost, and a block has up to a twentieth fewer tokens.
 """
 _FEW: Final = 5
 _LEAST: Final = 0.05

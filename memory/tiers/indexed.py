@@ -14,9 +14,10 @@ _BETWEEN = "\n…\n"
 
 def as_stored(page: Page) -> Page:
     """The page as the stores hold it: of a huge text the start and the end. The event log has all of it."""
-    if len(page.user_text) <= PAGE_CHARACTERS and len(page.reply_text) <= PAGE_CHARACTERS:
+    texts = {name: getattr(page, name) for name in ("user_text", "reply_text", "user_shown", "reply_shown")}
+    if all(len(text) <= PAGE_CHARACTERS for text in texts.values()):
         return page
-    return structs.replace(page, user_text=_ends(page.user_text), reply_text=_ends(page.reply_text))
+    return structs.replace(page, **{name: _ends(text) for name, text in texts.items()})
 
 
 def _ends(text: str) -> str:
@@ -32,11 +33,22 @@ def page_text(page: Page) -> str:
 
 
 def sides_of(record: Record) -> tuple[str, ...]:
-    """What the user said and what was replied, either of them empty where it was not; a memory's text."""
+    """What the user said and what was replied, either of them empty where it was not; a memory's text.
+
+    What was shown with a text stands below it.
+    """
     if not isinstance(record, Page):
         return (record.text,)
-    lines = ((record.user_name, record.user_text), (record.reply_name, record.reply_text))
-    return tuple((f"{name}: {text}" if name else text) if text.strip() else "" for name, text in lines)
+    sides = (
+        (record.user_name, record.user_text, record.user_shown),
+        (record.reply_name, record.reply_text, record.reply_shown),
+    )
+    return tuple(_side(*side) if side[1].strip() else "" for side in sides)
+
+
+def _side(name: str, text: str, shown: str) -> str:
+    said = f"{name}: {text}" if name else text
+    return f"{said}\n{shown}" if shown else said
 
 
 def record_text(record: Record) -> str:

@@ -86,6 +86,8 @@ def assemble(steps: Sequence[Event], *, over: bool = False) -> Page | None:
         reply_text="\n\n".join(texts),
         user_name=step.user_name,
         reply_name=step.reply_name,
+        user_shown=step.user_shown,
+        reply_shown=step.reply_shown,
         occurred_at=live[0].occurred_at,
         kind="carry-over" if any(step_of(event).kind == "carry-over" for event in kept) else "dialogue",
         timezone=step.timezone,

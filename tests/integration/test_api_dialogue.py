@@ -69,6 +69,17 @@ async def test_imported_turns_become_exchanges_in_their_sessions(api: Api) -> No
     assert [e["session"] for e in only] == ["s2"] * 3
 
 
+async def test_a_turn_is_found_by_what_was_shown_with_it(api: Api) -> None:
+    """The picture's description finds the turn, and the block has the turn's own words alone."""
+    turn = {"role": "user", "content": "Look at this!", "at": "2026-02-01T10:00:00Z", "shown": "a red canoe"}
+    async with api.client("alice") as alice:
+        await alice.post("/import", content=_ndjson([turn]), headers=LINES)
+        await api.engine.drain()
+        recall = (await alice.post("/recall", json={"query": "red canoe"})).json()
+    assert "Look at this!" in recall["block"]
+    assert "canoe" not in recall["block"]
+
+
 async def test_one_document_imports_the_same_as_lines(api: Api) -> None:
     """The JSON form gives the same exchanges, so that mixing both forms doubles nothing."""
     async with api.client("alice") as alice:

@@ -74,6 +74,8 @@ def test_a_reply_without_tool_calls_closes_the_exchange_into_its_page() -> None:
         timezone="Europe/Bern",
         user_name="Ana",
         reply_name="Bot",
+        user_shown="a red canoe",
+        reply_shown="a map",
         isolated=True,
     )
     assert decide_pages(state_of(event), event) == [
@@ -86,6 +88,8 @@ def test_a_reply_without_tool_calls_closes_the_exchange_into_its_page() -> None:
                 reply_text="hello",
                 user_name="Ana",
                 reply_name="Bot",
+                user_shown="a red canoe",
+                reply_shown="a map",
                 occurred_at=event.occurred_at,
                 previous="w",
                 timezone="Europe/Bern",
@@ -291,6 +295,9 @@ def test_a_page_is_indexed_as_both_sides_and_with_the_page_before() -> None:
     indexed = index_record(named, page)
     assert (indexed.text, indexed.context) == ("Ana: hi\nBo: hello", "hi\nAna: hi\nBo: hello")
     assert index_record(named, None).context == page_text(named)
+    shown = msgspec.structs.replace(named, user_shown="a red canoe")
+    assert page_text(shown) == "Ana: hi\na red canoe\nBo: hello"
+    assert page_text(msgspec.structs.replace(shown, user_text=" ")) == "Bo: hello"
 
 
 def exchange_of(event: Event) -> str | None:
