@@ -209,7 +209,8 @@ class RecallSettings(Section):
         default=None,
         ge=0,
         le=1,
-        description="Least relevance (0 to 1) of what is recalled; empty means the embedder's own value.",
+        description="Relevance (0 to 1) that the best candidate must reach, or nothing is recalled; "
+        "empty means the embedder's own value.",
     )
     shares: SharesSettings = Field(default=SharesSettings(), description="Of a block, by group.")
 

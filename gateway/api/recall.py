@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Header
 from pydantic import AfterValidator, Field
 
 from hearth.config.settings import MAX_ID, known_timezone
@@ -23,6 +23,7 @@ from hearth.gateway.api.shapes import (
     TraceOut,
     example,
 )
+from hearth.gateway.identity import TIMEZONE_HEADER
 from hearth.memory.engine import Engine
 from hearth.memory.errors import BadInput, NotFound
 from hearth.memory.recall.explain import analysis, question_of
@@ -54,7 +55,12 @@ class RecallIn(Body):
 
 
 @router.post("/recall")
-async def recall(caller: Reader, engine: TheEngine, body: RecallIn) -> RecallOut:
+async def recall(
+    caller: Reader,
+    engine: TheEngine,
+    body: RecallIn,
+    x_hearth_timezone: Annotated[str | None, Header(description="The same as `timezone`.")] = None,
+) -> RecallOut:
     """Recall as a model call would. A store that is late or down is named in `reasons`, the rest is used."""
     scope = caller.scope(body.user, agent=body.agent, session=body.session)
     allowance = caller.key.policy.for_model(body.model)
@@ -64,7 +70,7 @@ async def recall(caller: Reader, engine: TheEngine, body: RecallIn) -> RecallOut
         text=body.query,
         before=body.before,
         at=engine.clock.now(),
-        timezone=body.timezone or caller.key.timezone,
+        timezone=body.timezone or _zone(x_hearth_timezone) or caller.key.timezone,
     )
     budget, budget_from = allowance.budget, allowance.budget_from
     if body.budget is not None:
@@ -80,6 +86,16 @@ async def recall(caller: Reader, engine: TheEngine, body: RecallIn) -> RecallOut
         analysis=AnalysisOut.of(found.conditions, analysis(query, engine.policy)),
         items=[_item(scored, scored.record) for scored in found.scored],
     )
+
+
+def _zone(named: str | None) -> str:
+    """The zone that the header names; empty without one. Raises BadInput."""
+    if not named:
+        return ""
+    try:
+        return known_timezone(named)
+    except ValueError as error:
+        raise BadInput(TIMEZONE_HEADER, named, "an IANA time zone such as Europe/Zurich") from error
 
 
 @router.get("/recalls/{id}")

@@ -16,7 +16,7 @@ from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.pool import Numbers, Pool, gather
 from hearth.memory.recall.query import lexical_text, shorten
 from hearth.memory.recall.rank import combine, signals
-from hearth.memory.recall.relevance import BESIDE_SURE, FITTED_FLOOR, SMALL, SURE, relevance
+from hearth.memory.recall.relevance import AMONG_MANY, FITTED_FLOOR, SMALL, relevance
 from hearth.memory.recall.time_signals import timely
 from hearth.memory.types import Block, Query, Scope, Scored, SearchResult, ShortTermView
 
@@ -48,7 +48,7 @@ def recall_block(
     scores = combine(values, policy.weights)
     dates = np.zeros(len(pool.records))
     dates[pieces.record] = values["date"]
-    chances = timely(relevance(pool, query.text, embedder), dates)
+    chances = timely(relevance(pool, query.text, embedder), dates, query)
     ranked = _ranked(pieces, scores)
     best = _best(pieces, ranked)
     order = list(best)
@@ -91,7 +91,7 @@ def _verdicts(
     """`in` for what may be shown: nothing, unless one of them reaches the floor that the request lacks."""
     floor = FITTED_FLOOR if policy.floor is None else policy.floor
     least = _least(len(order), float(chances.max(initial=0.0)), policy)
-    present = Present(gate.query.present)
+    present = Present((*gate.query.present, gate.query.text))
     verdicts: list[Verdict] = ["below floor"] * len(order)
     reached = False
     for i in order:
@@ -107,15 +107,14 @@ def _verdicts(
 def _least(candidates: int, best: float, policy: RecallPolicy) -> float:
     """Relevance that every item must reach beside the best one's.
 
-    Among few candidates by odds: what speaks for all of them, as a question about oneself does, cancels out.
-    Without a floor for items there is none.
+    By odds: what speaks for all of them, as a question about oneself does, cancels out. Without a floor for
+    items there is none.
     """
     if not policy.item_floor:
         return 0.0
-    if candidates <= SMALL:
-        odds = policy.item_share * best / max(1.0 - best, 1e-6)
-        return max(policy.item_floor, min(odds / (1.0 + odds), FITTED_FLOOR))
-    return max(policy.item_floor, BESIDE_SURE if best >= SURE else 0.0)
+    share = policy.item_share if candidates <= SMALL else policy.item_share * AMONG_MANY
+    odds = share * best / max(1.0 - best, 1e-6)
+    return max(policy.item_floor, min(odds / (1.0 + odds), FITTED_FLOOR))
 
 
 def _settle(pool: Pool, verdicts: list[Verdict], made: Assembled) -> None:

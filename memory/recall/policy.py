@@ -77,11 +77,11 @@ class RecallPolicy(msgspec.Struct, frozen=True, kw_only=True):
     floor: float | None = None
     """Relevance (0..1) that the best candidate must reach, or nothing is recalled. None: one half, at which
     the embedder's model was fitted to part questions about the user from all others."""
-    item_floor: float = 0.02
+    item_floor: float = 0.05
     """Relevance that every further item must reach."""
     item_share: float = 0.05
-    """Of the best candidate's odds, `relevance / (1 - relevance)`: what every further item must reach too,
-    among few candidates."""
+    """Of the best candidate's odds, `relevance / (1 - relevance)`: what every further item must reach too;
+    less among many candidates."""
     limit: int = 100
     """Candidates asked of the store for each kind of score."""
     max_items: int = 120

@@ -7,6 +7,7 @@ from typing import Final
 
 from hearth.memory.ports import MemoryFilter, SearchRequest
 from hearth.memory.recall import cues
+from hearth.memory.recall.abridge import SENTENCE_END
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.types import Query
 
@@ -14,6 +15,10 @@ _BEFORE_CHARACTERS: Final = 240
 """Of the turn before: enough for its topic, too little to drown the question."""
 
 _DEFAULT: Final = RecallPolicy()
+_LONGEST_SPLIT: Final = 32_768
+"""Characters of a text whose sentences are looked at."""
+_MOST_ASKING: Final = 4
+"""Sentences that ask, beyond which a text is no question but holds some."""
 _REFERS_WORDS: Final = 12
 """A longer question says itself what it is about, pronoun or not."""
 
@@ -35,11 +40,24 @@ def search_request(
 
 
 def search_text(query: Query, policy: RecallPolicy) -> str:
-    """The text to embed: the question, after the turn before where it is short or refers back."""
-    text = shorten(query.text, policy.embed_characters)
+    """The text to embed: what asks in it, after the turn before where it is short or refers back."""
+    text = shorten(asking_part(query.text), policy.embed_characters)
     if not query.before.strip() or not needs_before(query.text, policy):
         return text
     return f"{shorten(query.before, _BEFORE_CHARACTERS)}\n{text}"
+
+
+def asking_part(text: str) -> str:
+    """The sentences of `text` that ask; all of it where none does, or where what it pastes asks too much.
+
+    What stands around a question, a greeting or a pasted letter, moves its vector away from the answer's.
+    """
+    if len(text) > _LONGEST_SPLIT or not cues.asks(text):
+        return text
+    ends = [found.end() for found in SENTENCE_END.finditer(text)]
+    sentences = [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
+    asking = [sentence.strip() for sentence in sentences if cues.asks(sentence)]
+    return " ".join(asking) if 0 < len(asking) <= _MOST_ASKING else text
 
 
 def lexical_text(query: Query, policy: RecallPolicy) -> str:

@@ -42,10 +42,9 @@ FITTED_FLOOR: Final = 0.5
 """The models are fitted to classes of equal weight, so that one half parts them best."""
 SMALL: Final = 40
 """Candidates up to which a memory is a new user's: too few for a cosine to stand out from."""
-SURE: Final = 0.995
-BESIDE_SURE: Final = 0.25
-"""Relevance of a candidate in whose company others need the second, among many: at 0.995 and a quarter no
-evidence of LoCoMo is lost, and a block has up to a twentieth fewer tokens.
+AMONG_MANY: Final = 0.04
+"""Of the share of the best one's odds that an item must reach among few, what it needs among many, where an
+answer may be in several.
 """
 _FEW: Final = 5
 _LEAST: Final = 0.05

@@ -47,15 +47,27 @@ def time_signals(records: Sequence[Record], own: Numbers, query: Query) -> dict[
     return {"date": shares(asked, moments), "order": _order(asked, own, moments)}
 
 
-def timely(chances: Numbers, dates: Numbers) -> Numbers:
+def timely(chances: Numbers, dates: Numbers, query: Query) -> Numbers:
     """The chance of each record to help, given `date` of `time_signals`: what was said in the asked time is
-    likelier to be meant, the more so the less was said in it. As they are where no time is asked.
+    likelier to be meant, the more so the less was said in it. Where nothing was said in it, all are as much
+    less likely. As they are where no time is asked.
     """
     inside = dates > _INSIDE
-    if not inside.any():
+    if inside.any():
+        odds = np.where(inside, max(min(_SURELY / float(inside.mean()), _TIMES), 1.0), 1.0)
+    elif _asks_about_then(query):
+        odds = np.full(len(dates), 1.0 / _TIMES)
+    else:
         return chances
-    odds = np.where(inside, max(min(_SURELY / float(inside.mean()), _TIMES), 1.0), 1.0)
     return np.minimum(chances * odds / (chances * odds + 1.0 - chances), 1.0)
+
+
+def _asks_about_then(query: Query) -> bool:
+    """True if the question names times that are all over; `lately` leaves open since when."""
+    asked = asked_time(query.text, query.at, query.timezone)
+    if asked is None or not asked.intervals:
+        return False
+    return all(one.precision != "recent" and one.until <= query.at for one in asked.intervals)
 
 
 def told_until(interval: Interval) -> datetime:

@@ -307,3 +307,14 @@ async def test_nobody_else_sees_a_recall(api: Api) -> None:
         await alice.delete("/users/alice")
         api.engine.traces.add(kept)  # as the ring of another gateway still has it
         assert (await alice.get(f"/recalls/{recall}")).status_code == 404
+
+
+async def test_the_zone_in_the_header_counts_as_in_the_body(api: Api) -> None:
+    """Whose clock a named time is read by; a name that is none is refused."""
+    async with api.client("alice") as alice:
+        named = {"x-hearth-timezone": "Pacific/Auckland"}
+        by_header = await alice.post("/recall", json={"query": "What did I do last week?"}, headers=named)
+        wrong = await alice.post("/recall", json={"query": "bees"}, headers={"x-hearth-timezone": "No/Zone"})
+    assert by_header.json()["analysis"]["timezone"] == "Pacific/Auckland"
+    assert wrong.status_code == 422
+    assert wrong.json()["errors"][0]["field"] == "x-hearth-timezone"

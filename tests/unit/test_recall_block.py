@@ -382,3 +382,10 @@ def test_no_more_of_a_huge_text_is_counted_than_can_be_shown():
             assert shown.tokens < 300
             assert shown.text.rstrip().endswith("…")
     assert counter.longest < 10_000
+
+
+def test_what_the_question_itself_says_is_not_repeated():
+    """The newest message is part of the request."""
+    known = memory("f1", "Dora plays the cello in an orchestra")
+    _, verdicts = recall(found(known), "Dora plays the cello in an orchestra. Where?")
+    assert verdicts == {"f1": "already present"}

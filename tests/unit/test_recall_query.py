@@ -7,7 +7,14 @@ import pytest
 from hearth.memory.recall.cues import asks, concerns_self, is_small_talk
 from hearth.memory.recall.dates import local_day
 from hearth.memory.recall.policy import PRESETS, RecallPolicy
-from hearth.memory.recall.query import about_the_past, lexical_text, search_request, search_text, shorten
+from hearth.memory.recall.query import (
+    about_the_past,
+    asking_part,
+    lexical_text,
+    search_request,
+    search_text,
+    shorten,
+)
 from hearth.memory.types import Query
 
 NOW = datetime(2024, 6, 1, 23, 30, tzinfo=UTC)
@@ -172,3 +179,21 @@ def test_the_budget_is_the_smaller_of_its_own_and_a_tenth_of_the_window():
     assert POLICY.tokens_for(8_000) == 800
     assert POLICY.tokens_for(200_000) == POLICY.tokens_for(None) == 1024
     assert PRESETS["small"].budget_tokens < PRESETS["balanced"].budget_tokens < PRESETS["large"].budget_tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "asks_for"),
+    [
+        ("Where does José work? The report covers revenue. It is long.", "Where does José work?"),
+        ("Hello there. I write a card. Wo wohne ich?", "Wo wohne ich?"),
+        ("我在写信。我住在哪里？谢谢。", "我住在哪里？"),
+        ("Where do I live? And who with?", "Where do I live? And who with?"),
+        ("I moved. I am tired.", "I moved. I am tired."),
+        ("One? Two? Three? Four? Five? Words.", "One? Two? Three? Four? Five? Words."),
+        ("", ""),
+    ],
+)
+def test_what_asks_in_a_text_is_embedded(text, asks_for):
+    """What stands beside a question moves its vector away from the answer's; its words are looked up."""
+    assert asking_part(text) == asks_for
+    assert lexical_text(query(text or "x"), POLICY) == (text or "x")

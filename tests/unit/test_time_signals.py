@@ -33,6 +33,9 @@ def found(*records, cosine=0.6):
     )
 
 
+LAST_WEEK = Query(text="What did I cook last week?", at=NOW)
+
+
 def told(question, records, own=None):
     own = np.ones(len(records)) if own is None else np.array(own)
     return time_signals(records, own, Query(text=question, at=NOW))
@@ -42,7 +45,8 @@ def test_a_question_without_time_gives_no_signal():
     """Zero for everything, and every chance as it was."""
     signals = told("What do I like to cook?", pages(0, 5))
     assert [list(numbers) for numbers in signals.values()] == [[0, 0], [0, 0]]
-    assert list(timely(np.array([0.2, 0.4]), signals["date"])) == [0.2, 0.4]
+    chances = np.array([0.2, 0.4])
+    assert list(timely(chances, signals["date"], Query(text="What do I like to cook?", at=NOW))) == [0.2, 0.4]
 
 
 def test_a_thing_is_told_after_it_happened_rather_than_before():
@@ -74,14 +78,28 @@ def test_the_first_the_latest_or_both_are_preferred(question, best):
 
 def test_what_was_said_in_the_asked_time_is_likelier_to_be_meant():
     """Up to ten times; what cannot be stays so, and what is sure too."""
-    chances = timely(np.array([0.2, 0.2, 0.0, 1.0]), np.array([1.0, 0.0, 1.0, 1.0]))
+    chances = timely(np.array([0.2, 0.2, 0.0, 1.0]), np.array([1.0, 0.0, 1.0, 1.0]), LAST_WEEK)
     assert chances[0] > 0.2
     assert list(chances[1:]) == [0.2, 0.0, 1.0]
 
 
 def test_where_all_was_said_in_the_asked_time_no_chance_is_less():
     """It tells nothing then."""
-    assert list(timely(np.array([0.2, 0.4]), np.ones(2))) == pytest.approx([0.2, 0.4])
+    assert list(timely(np.array([0.2, 0.4]), np.ones(2), LAST_WEEK)) == pytest.approx([0.2, 0.4])
+
+
+def test_where_nothing_was_said_in_the_asked_time_all_is_less_likely():
+    """A tenth of the odds, so that only what fits by all its words is given; not for times that go on."""
+    chances, far = np.array([0.8, 0.999]), np.array([0.0, 0.01])
+    less = timely(chances, far, LAST_WEEK)
+    assert less[0] == pytest.approx(0.4 / 1.4)
+    assert less[1] > 0.98
+    for question in (
+        "What have I cooked lately?",
+        "What should I cook tonight?",
+        "What did I cook this week?",
+    ):
+        assert list(timely(chances, far, Query(text=question, at=NOW))) == list(chances)
 
 
 def test_a_search_within_the_asked_time_is_made_where_one_is_asked():
