@@ -14,7 +14,7 @@ from hearth.memory.recall.eligible import Gate, Present
 from hearth.memory.recall.pieces import Pieces, pieces_of
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.pool import Numbers, Pool, gather
-from hearth.memory.recall.query import lexical_text, shorten
+from hearth.memory.recall.query import lexical_text, shorten, told_part
 from hearth.memory.recall.rank import combine, signals
 from hearth.memory.recall.relevance import AMONG_MANY, FITTED_FLOOR, SMALL, relevance
 from hearth.memory.recall.time_signals import timely
@@ -91,7 +91,7 @@ def _verdicts(
     """`in` for what may be shown: nothing, unless one of them reaches the floor that the request lacks."""
     floor = FITTED_FLOOR if policy.floor is None else policy.floor
     least = _least(len(order), float(chances.max(initial=0.0)), policy)
-    present = Present((*gate.query.present, gate.query.text))
+    present = Present((*gate.query.present, told_part(gate.query.text)))
     verdicts: list[Verdict] = ["below floor"] * len(order)
     reached = False
     for i in order:

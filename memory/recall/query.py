@@ -17,6 +17,8 @@ _BEFORE_CHARACTERS: Final = 240
 _DEFAULT: Final = RecallPolicy()
 _LONGEST_SPLIT: Final = 32_768
 """Characters of a text whose sentences are looked at."""
+_ASIDE: Final = 30
+"""Characters of a sentence that says more of the question than of something else: `Mind my allergy.`"""
 _MOST_ASKING: Final = 4
 """Sentences that ask, beyond which a text is no question but holds some."""
 _REFERS_WORDS: Final = 12
@@ -48,16 +50,35 @@ def search_text(query: Query, policy: RecallPolicy) -> str:
 
 
 def asking_part(text: str) -> str:
-    """The sentences of `text` that ask; all of it where none does, or where what it pastes asks too much.
+    """What asks in `text`, with short sentences beside it; all of it where nothing does, or too much.
 
-    What stands around a question, a greeting or a pasted letter, moves its vector away from the answer's.
+    What else stands around a question, as a pasted letter, moves its vector away from the answer's.
     """
-    if len(text) > _LONGEST_SPLIT or not cues.asks(text):
+    asking, others = _parted(text)
+    if not 0 < len(asking) <= _MOST_ASKING:
         return text
+    kept = {*asking, *(sentence for sentence in others if len(sentence) <= _ASIDE)}
+    return " ".join(sentence for sentence in _sentences(text) if sentence in kept)
+
+
+def told_part(text: str) -> str:
+    """What `text` states: a question says nothing of what it asks for, in whatever words."""
+    return "\n".join(_parted(text)[1])
+
+
+def _parted(text: str) -> tuple[list[str], list[str]]:
+    """The sentences that ask, and the others."""
+    sentences = _sentences(text)
+    asking = [sentence for sentence in sentences if cues.asks(sentence)]
+    return asking, [sentence for sentence in sentences if sentence not in asking]
+
+
+def _sentences(text: str) -> list[str]:
+    if len(text) > _LONGEST_SPLIT:
+        return [text]
     ends = [found.end() for found in SENTENCE_END.finditer(text)]
-    sentences = [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
-    asking = [sentence.strip() for sentence in sentences if cues.asks(sentence)]
-    return " ".join(asking) if 0 < len(asking) <= _MOST_ASKING else text
+    parts = [text[start:end].strip() for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
+    return [part for part in parts if part]
 
 
 def lexical_text(query: Query, policy: RecallPolicy) -> str:

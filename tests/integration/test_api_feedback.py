@@ -28,7 +28,7 @@ async def recalled(api: Api, key: str = "alice", **named: str) -> dict[str, Any]
         for text in ("likes green tea", "plays the cello on Sundays"):
             await client.post("/memories", json={"text": text, **named})
         await api.engine.drain()
-        answer = await client.post("/recall", json={"query": "likes green tea", **named})
+        answer = await client.post("/recall", json={"query": "Who likes green tea?", **named})
     found: dict[str, Any] = answer.json()
     return found
 
