@@ -36,7 +36,7 @@ from hearth.memory.recall.lexical import analyzed
 from hearth.memory.recall.pool import Numbers, Pool, margins
 from hearth.memory.recall.unanswered import only_asks, says_nothing
 from hearth.memory.tiers.indexed import record_text
-from hearth.memory.types import Memory, Record
+from hearth.memory.types import Memory, Page, Record
 
 FITTED_FLOOR: Final = 0.5
 """The models are fitted to classes of equal weight, so that one half parts them best."""
@@ -178,10 +178,18 @@ def relevance_signals(pool: Pool, question: str) -> Mapping[str, Numbers]:
 def _named(records: Sequence[Record], question: str) -> Numbers:
     """1 for the records that tell of somebody or something that the question names."""
     function = analyzed(FUNCTION_WORDS)
-    names = [name.casefold() for name in names_in(question) or () if not function.issuperset(analyzed(name))]
-    texts = (record_text(record).casefold() for record in records) if names else ()
-    told = [float(any(name in text for name in names)) for text in texts]
-    return np.array(told) if names else np.zeros(len(records))
+    names = [name for name in names_in(question) or () if not function.issuperset(analyzed(name))]
+    if not names:
+        return np.zeros(len(records))
+    return np.array([float(any(_tells_of(record, name) for name in names)) for record in records])
+
+
+def _tells_of(record: Record, name: str) -> bool:
+    if isinstance(record, Page) and (
+        name in record.user_text or name in (record.user_name, record.reply_name)
+    ):
+        return True  # in most cases, and without the whole text
+    return name.casefold() in record_text(record).casefold()
 
 
 def model_for(name: str) -> Logistic:
