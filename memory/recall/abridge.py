@@ -32,19 +32,20 @@ def abridged(text: str) -> str:
     """
     if len(text) < _LONG:
         return text
-    sentences = _sentences(text[:_LOOKED_AT])
-    if len(sentences) < 2:
+    parts = sentences(text[:_LOOKED_AT])
+    if len(parts) < 2:
         return text
-    spare = (1 - KEPT) * sum(map(len, sentences))
+    spare = (1 - KEPT) * sum(map(len, parts))
     left_out = set[int]()
-    for place in sorted(range(len(sentences)), key=lambda i: (_telling(sentences[i]), -i)):
-        if len(sentences[place]) <= spare:
-            spare -= len(sentences[place])
+    for place in sorted(range(len(parts)), key=lambda i: (_telling(parts[i]), -i)):
+        if len(parts[place]) <= spare:
+            spare -= len(parts[place])
             left_out.add(place)
-    return _joined(sentences, left_out) + text[_LOOKED_AT:] if left_out else text
+    return _joined(parts, left_out) + text[_LOOKED_AT:] if left_out else text
 
 
-def _sentences(text: str) -> list[str]:
+def sentences(text: str) -> list[str]:
+    """The text's sentences in order, each with the white space around it; blank ones left out."""
     ends = [found.end() for found in SENTENCE_END.finditer(text)]
     parts = [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
     return [part for part in parts if part.strip()]
@@ -56,10 +57,10 @@ def _telling(sentence: str) -> float:
     return said * _ASKED if ends_asking(sentence) else said
 
 
-def _joined(sentences: Sequence[str], left_out: set[int]) -> str:
+def _joined(said: Sequence[str], left_out: set[int]) -> str:
     """What stays, with one ellipsis for each gap."""
     parts: list[str] = []
-    for place, sentence in enumerate(sentences):
+    for place, sentence in enumerate(said):
         if place not in left_out:
             parts.append(sentence)
         elif not parts or parts[-1] != ELLIPSIS:

@@ -7,7 +7,7 @@ from typing import Final
 
 from hearth.memory.ports import MemoryFilter, SearchRequest
 from hearth.memory.recall import cues
-from hearth.memory.recall.abridge import SENTENCE_END
+from hearth.memory.recall.abridge import sentences
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.types import Query
 
@@ -15,7 +15,7 @@ _BEFORE_CHARACTERS: Final = 240
 """Of the turn before: enough for its topic, too little to drown the question."""
 
 _DEFAULT: Final = RecallPolicy()
-_LONGEST_SPLIT: Final = 32_768
+_LONGEST_SPLIT: Final = 8192
 """Characters of a text whose sentences are looked at."""
 _ASIDE: Final = 30
 """Characters of a sentence that says more of the question than of something else: `Mind my allergy.`"""
@@ -68,17 +68,16 @@ def told_part(text: str) -> str:
 
 def _parted(text: str) -> tuple[list[str], list[str]]:
     """The sentences that ask, and the others."""
-    sentences = _sentences(text)
-    asking = [sentence for sentence in sentences if cues.asks(sentence)]
-    return asking, [sentence for sentence in sentences if sentence not in asking]
+    asking: list[str] = []
+    others: list[str] = []
+    for part in _sentences(text):
+        (asking if cues.asks(part) else others).append(part)
+    return asking, others
 
 
 def _sentences(text: str) -> list[str]:
-    if len(text) > _LONGEST_SPLIT:
-        return [text]
-    ends = [found.end() for found in SENTENCE_END.finditer(text)]
-    parts = [text[start:end].strip() for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
-    return [part for part in parts if part]
+    """Trimmed; a text too long to be looked through is one."""
+    return [text] if len(text) > _LONGEST_SPLIT else [part.strip() for part in sentences(text)]
 
 
 def lexical_text(query: Query, policy: RecallPolicy) -> str:
