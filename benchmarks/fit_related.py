@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from hearth.memory.recall.function_words import FUNCTION_WORDS
 from hearth.memory.stores.analyzer import Analyzer, term_id
+from hearth.memory.stores.related import SCALE
 
 TARGET = Path(__file__).parent.parent / "memory" / "stores" / "related.npz"
 DIRECTIONS = 64
@@ -92,7 +93,7 @@ def main() -> None:
     if given.write:
         ids = np.array([term_id(term) for term in by_term], np.uint32)
         ids, first = np.unique(ids, return_index=True)
-        np.savez(TARGET, terms=ids, vectors=np.round(vectors[first] * 127).astype(np.int8))
+        np.savez(TARGET, terms=ids, vectors=np.round(vectors[first] * SCALE).astype(np.int8))
 
 
 if __name__ == "__main__":

@@ -130,12 +130,7 @@ class Collection:
                 record=self.records[place],
                 text_score=float(self._text[place] @ vector),
                 context_score=float(self._context[place] @ vector),
-                lexical_score=held.lexical,
-                coverage=held.coverage,
-                said_score=held.sides[0],
-                replied_score=held.sides[1],
-                said_related=held.related[0],
-                replied_related=held.related[1],
+                **held.fields(),
             )
             for place, held in zip(places, scored, strict=True)
         ]

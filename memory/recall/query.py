@@ -54,25 +54,20 @@ def asking_part(text: str) -> str:
 
     What else stands around a question, as a pasted letter, moves its vector away from the answer's.
     """
-    asking, others = _parted(text)
-    if not 0 < len(asking) <= _MOST_ASKING:
+    parts = _parted(text)
+    if not 0 < sum(asking for _, asking in parts) <= _MOST_ASKING:
         return text
-    kept = {*asking, *(sentence for sentence in others if len(sentence) <= _ASIDE)}
-    return " ".join(sentence for sentence in _sentences(text) if sentence in kept)
+    return " ".join(part for part, asking in parts if asking or len(part) <= _ASIDE)
 
 
 def told_part(text: str) -> str:
     """What `text` states: a question says nothing of what it asks for, in whatever words."""
-    return "\n".join(_parted(text)[1])
+    return "\n".join(part for part, asking in _parted(text) if not asking)
 
 
-def _parted(text: str) -> tuple[list[str], list[str]]:
-    """The sentences that ask, and the others."""
-    asking: list[str] = []
-    others: list[str] = []
-    for part in _sentences(text):
-        (asking if cues.asks(part) else others).append(part)
-    return asking, others
+def _parted(text: str) -> list[tuple[str, bool]]:
+    """The sentences in order, and whether each asks."""
+    return [(part, cues.asks(part)) for part in _sentences(text)]
 
 
 def _sentences(text: str) -> list[str]:

@@ -150,12 +150,7 @@ def _hits(kept: Sequence[K], scores: Scores[K], held: Mapping[K, Kept], words: Q
             record=held[point].record,
             text_score=text.get(point),
             context_score=context.get(point),
-            lexical_score=lexical.lexical,
-            coverage=lexical.coverage,
-            said_score=lexical.sides[0],
-            replied_score=lexical.sides[1],
-            said_related=lexical.related[0],
-            replied_related=lexical.related[1],
+            **lexical.fields(),
         )
         for point, lexical in zip(there, score_words([held[p].words for p in there], words), strict=True)
     ]

@@ -113,18 +113,11 @@ def _array(vector: Vector) -> _Array:
 
 
 def _candidate(entry: _Entry, query: _Array, held: WordScores) -> Candidate:
-    said, replied = held.sides
-    said_related, replied_related = held.related
     return Candidate(
         record=entry.record,
         text_score=float(entry.text @ query),
         context_score=float(entry.context @ query),
-        lexical_score=held.lexical,
-        coverage=held.coverage,
-        said_score=said,
-        replied_score=replied,
-        said_related=said_related,
-        replied_related=replied_related,
+        **held.fields(),
     )
 
 

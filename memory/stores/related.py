@@ -22,7 +22,8 @@ _UNRELATED: Final = 0.5
 """Cosine up to which two words have nothing to do with each other."""
 _SAME: Final = 0.85
 """Cosine from which they mean the same: a word and its translation."""
-_SCALE: Final = 127.0
+SCALE: Final = 127
+"""Of the numbers that the table has in eight bits."""
 
 
 def likeness(terms: _Ids, wanted: Sequence[int]) -> _Matrix:
@@ -39,13 +40,13 @@ class _Table:
     terms: _Ids
     """In order."""
     vectors: NDArray[np.int8]
-    """A row a term, of length `_SCALE`, and a last row of zeros for unknown ones."""
+    """A row a term, of length `SCALE`, and a last row of zeros for unknown ones."""
 
     def directions(self, terms: _Ids) -> NDArray[np.float32]:
         """One row a term, of length 1; zeros where it is unknown."""
         places = np.searchsorted(self.terms, terms).clip(max=len(self.terms) - 1)
         rows = np.where(self.terms[places] == terms, places, len(self.terms))
-        return self.vectors[rows].astype(np.float32) / np.float32(_SCALE)
+        return self.vectors[rows].astype(np.float32) / np.float32(SCALE)
 
 
 @cache

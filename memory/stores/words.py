@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,19 @@ class WordScores:
     """BM25 on each side alone."""
     related: tuple[float, ...]
     """Of each side, how far its words are the query's content words or related ones, 0 to 1."""
+
+    def fields(self) -> dict[str, float]:
+        """The same by the names that candidates have for them."""
+        said, replied = self.sides
+        said_related, replied_related = self.related
+        return {
+            "lexical_score": self.lexical,
+            "coverage": self.coverage,
+            "said_score": said,
+            "replied_score": replied,
+            "said_related": said_related,
+            "replied_related": replied_related,
+        }
 
 
 def packed_words(sides: Sequence[Mapping[int, int]]) -> str:
@@ -74,7 +88,7 @@ def related_to(terms: Iterable[int], content: Mapping[int, float]) -> float:
     return float(_Held(ids, np.ones(len(ids), np.uint8), np.array([len(ids)])).related(content)[0])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Held:
     """The terms of several sides, one side's after another's."""
 
@@ -84,8 +98,9 @@ class _Held:
     sizes: NDArray[np.int64]
     """Terms of each side."""
 
-    @property
+    @cached_property
     def _side(self) -> NDArray[np.intp]:
+        """Whose each term is."""
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
     def lengths(self) -> _Matrix:
