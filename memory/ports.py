@@ -14,6 +14,7 @@ import msgspec
 
 from hearth.memory.events.kinds import Event
 from hearth.memory.types import (
+    CandidateFact,
     Exchange,
     Memory,
     Page,
@@ -65,6 +66,21 @@ class Embedder(Protocol):
 
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """One vector a text, in order. Empty input gives an empty list."""
+        ...
+
+
+class Extractor(Protocol):
+    """Reads what an exchange tells. Blocking; call it in a thread."""
+
+    @property
+    def name(self) -> str:
+        """Stable name of the way and its version; stands with what it found."""
+        ...
+
+    def extract(self, page: Page) -> list[CandidateFact]:
+        """What the user's own words state, in their order. The reply's words, quoted or pasted text, code,
+        questions, suppositions and invented speech state nothing.
+        """
         ...
 
 

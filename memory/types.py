@@ -93,6 +93,51 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, tag="page", tag_field="rec
         utc(self.occurred_at)
 
 
+Act = Literal["asserts", "adds", "corrects", "ends", "denies"]
+"""What a statement does to what is known: says it; says it beside what is known; sets a wrong one right; says
+that it holds no more; says that it never did."""
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """Words on which a memory rests."""
+
+    id: str
+    """Of the exchange, which is also its page's."""
+    role: Role
+    quote: str
+    """As they stand in that role's text, character by character."""
+
+
+class CandidateFact(msgspec.Struct, frozen=True, kw_only=True):
+    """What an extractor read from one exchange, before it is compared with what is known."""
+
+    statement: str
+    """One sentence that can be understood alone: the speaker's words, with relative times made absolute."""
+    quote: str
+    """Its evidence: a part of what the user said, character by character."""
+    subject: str = "user"
+    """Whom or what it is about: `user`, else a name or a relation as said (`Ana`, `my sister`)."""
+    attribute: str = ""
+    """One of `memory.extract.attributes`; empty for a statement that fills none."""
+    value: str = ""
+    """The attribute's value as said; empty without an attribute."""
+    act: Act = "asserts"
+    wrong: str = ""
+    """Of a correction: the value that was wrong, where it was named."""
+    language: str = ""
+    """ISO 639-1 of the words; empty where unknown."""
+    confidence: float = 1.0
+    """0 to 1: how surely the words say this."""
+    importance: float = 0.5
+    """0 to 1: how much it is worth keeping, apart from use."""
+    valid_from: datetime | None = None
+    """Since when it holds, where that was said."""
+    valid_to: datetime | None = None
+    """Until when it holds, where that was said (`until Friday`)."""
+    happens_at: datetime | None = None
+    """When what it tells of takes or took place (`my exam is tomorrow`), at the start of that day."""
+
+
 class Memory(msgspec.Struct, frozen=True, kw_only=True, tag="memory", tag_field="record"):
     """One long-term memory that is no page: a fact, a persona trait, an episode or a piece of knowledge."""
 
