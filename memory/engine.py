@@ -7,7 +7,7 @@ import logging
 import secrets
 import time
 from collections.abc import Awaitable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
@@ -99,6 +99,8 @@ IMPORT_BATCH = 500
 TRACE = "trace"
 TRACE_SECONDS = 3_600
 """How long other gateways can explain a recall; a thousand calls a second fill 10 GB in that time."""
+CLOCKS_APART = timedelta(minutes=1)
+"""How far ahead of this machine's clock a caller's may be."""
 LATEST_PAGES = 20
 """Pages read from short-term memory for one recall."""
 
@@ -424,11 +426,12 @@ class Engine:
     ) -> Memory:
         """Add a memory by hand. Durable when it returns, recallable within a second.
 
-        Raises BadInput for an empty text or an importance outside 0 to 1, LogUnavailable.
+        Raises BadInput for an empty text, an importance outside 0 to 1 or a future time, LogUnavailable.
         """
         _check_text(text)
         _check_importance(importance)
         now = self.clock.now()
+        occurred_at = _past(occurred_at or now, now)
         memory = Memory(
             id=uuid4().hex,
             scope=scope,
@@ -439,7 +442,7 @@ class Engine:
             metadata=metadata or {},
             importance=importance,
             pinned=pinned,
-            occurred_at=occurred_at or now,
+            occurred_at=occurred_at,
             created_at=now,
             updated_at=now,
             expires_at=expires_at,
@@ -823,6 +826,13 @@ def _short_term_page(opened: Opened, step: Step, page_reply: str) -> Page | None
 def _check_text(text: object) -> None:
     if not isinstance(text, str) or not text.strip():
         raise BadInput("text", text, "text that is not empty")
+
+
+def _past(moment: datetime, now: datetime) -> datetime:
+    """The moment, or now where a clock that runs ahead a little gave it. Raises BadInput."""
+    if moment > now + CLOCKS_APART:
+        raise BadInput("occurred_at", moment.isoformat(), "a time that is not in the future")
+    return min(moment, now)
 
 
 def _check_importance(importance: float) -> None:

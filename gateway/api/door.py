@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive
 
-from hearth.gateway.api.problems import FieldError, Problem, internal_problem, invalid, unknown_name
+from hearth.gateway.api.problems import FieldError, Problem, internal_problem, invalid, shown, unknown_name
 from hearth.gateway.identity import Off
 from hearth.gateway.keys import Key
 from hearth.memory import metrics
@@ -115,6 +115,8 @@ class OpenRoute(APIRoute):
             request.state.key = await _admitted(request, required=self.keyed)
             _check_parameters(request, known)
             _check_length(request, self.body_limit)
+            if self.body_field is not None:
+                _check_media_type(request)
             return await _bounded_failure(handle, BoundedRequest(request, self.body_limit))
 
         return behind_door
@@ -180,6 +182,14 @@ def _check_parameters(request: Request, known: dict[str, bool]) -> None:
         values = query.getlist(name)
         if not repeatable and len(values) > 1:
             raise invalid([FieldError(field=name, value=", ".join(values), expected="it once")], status=400)
+
+
+def _check_media_type(request: Request) -> None:
+    """FastAPI would take any other body for a text, and miss its fields."""
+    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if kind != "application/json":
+        error = FieldError(field="content-type", value=shown(kind), expected="application/json")
+        raise invalid([error], status=415, kind="media-type")
 
 
 def _check_length(request: Request, limit: int) -> None:

@@ -34,9 +34,11 @@ IDENTIFIER = f"1 to {MAX_ID} characters without control characters"
 
 
 class Body(BaseModel):
-    """What all request bodies share: an unknown field is an error that names the nearest one."""
+    """What all request bodies share: an unknown field is an error that names the nearest one, and
+    JSON's types are taken as they are (`true` is no number, `"5"` neither).
+    """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -81,18 +83,6 @@ def _identifier(value: str) -> str:
     return value.strip()
 
 
-def _flag(value: object) -> object:
-    if not isinstance(value, bool):
-        _refuse("true or false")
-    return value
-
-
-def _number(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        _refuse("a number from 0 to 1")
-    return value
-
-
 def check_metadata(value: object) -> dict[str, JsonScalar]:
     """The metadata as it is. Raises ValueError for anything but names with scalar values."""
     if not isinstance(value, dict):
@@ -123,6 +113,5 @@ Text: TypeAlias = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_tex
 Question: TypeAlias = Annotated[str, Field(max_length=MAX_QUERY), AfterValidator(_text)]
 Identifier: TypeAlias = Annotated[str, AfterValidator(_identifier)]
 Tags: TypeAlias = Annotated[list[Identifier], Field(max_length=MAX_TAGS)]
-Flag: TypeAlias = Annotated[bool, BeforeValidator(_flag)]
-Importance: TypeAlias = Annotated[float, BeforeValidator(_number), Field(ge=0, le=1)]
+Importance: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 Metadata: TypeAlias = Annotated[dict[str, JsonScalar], BeforeValidator(check_metadata)]

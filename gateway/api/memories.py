@@ -14,7 +14,6 @@ from hearth.gateway.api.door import KeyedRoute, loads
 from hearth.gateway.api.fields import (
     MAX_LIMIT,
     Body,
-    Flag,
     Identifier,
     Importance,
     Metadata,
@@ -43,7 +42,7 @@ class NewMemory(Body):
     tags: Tags = Field(default=[])
     metadata: Metadata = Field(default={})
     importance: Importance = 0.5
-    pinned: Flag = False
+    pinned: bool = False
     occurred_at: Moment | None = Field(default=None, description="When it was said or happened; null: now.")
     expires_at: Moment | None = None
     user: Identifier | None = Field(default=None, description="The same as the header x-hearth-user.")
@@ -65,7 +64,7 @@ class MemoryChange(Body):
     tags: Tags = Field(default=UNCHANGED)
     metadata: Metadata = Field(default=UNCHANGED, description="Replaces the whole of it.")
     importance: Importance = Field(default=UNCHANGED)
-    pinned: Flag = Field(default=UNCHANGED)
+    pinned: bool = Field(default=UNCHANGED)
     expires_at: Moment | None = None
 
 

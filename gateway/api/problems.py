@@ -209,8 +209,31 @@ def _refused_field(error: Any, name: str) -> FieldError:
         return FieldError(field=field, value=shown(context["value"]), expected=context["expected"])
     if error["type"] == "missing":
         return FieldError(field=name or "body", expected="a value; it is missing")
-    return FieldError(field=name or "body", value=shown(error["input"]), expected=_expectation(error["msg"]))
+    words = _WORDS.get(error["type"])
+    expected = words.format(**context) if words else _expectation(error["msg"])
+    return FieldError(field=name or "body", value=shown(error["input"]), expected=expected)
 
+
+_WORDS = {
+    **dict.fromkeys(("string_type", "string_sub_type"), "a text"),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float", "int_parsing_size"), "a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
+    **dict.fromkeys(("list_type", "tuple_type"), "a list"),
+    **dict.fromkeys(("model_type", "model_attributes_type", "dict_type", "mapping_type"), "an object"),
+    "none_required": "null",
+    "finite_number": "a finite number",
+    "literal_error": "{expected}",
+    "greater_than_equal": "at least {ge}",
+    "greater_than": "more than {gt}",
+    "less_than_equal": "at most {le}",
+    "less_than": "less than {lt}",
+    "string_too_short": "at least {min_length} characters",
+    "string_too_long": "at most {max_length} characters",
+    "too_short": "at least {min_length} entries",
+    "too_long": "at most {max_length} entries",
+}
+"""What is expected, by the validator's type of error: its own texts name classes and how it parses."""
 
 _PREFIX = re.compile(r"^(Value error, )?(expected |Input should be |Input should |Value should )?")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -59,10 +60,38 @@ async def test_a_body_of_another_media_type_is_refused(api: Api) -> None:
     """A body that does not say that it is JSON is no JSON."""
     async with api.client("alice") as alice:
         text = await alice.post("/memories", content=b'{"text": "x"}', headers={"content-type": "text/plain"})
-        _problem(text, 422, "invalid")
+        _problem(text, 415, "media-type")
         _problem(
             await alice.post("/import", content=b"x", headers={"content-type": "text/csv"}), 415, "media-type"
         )
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ([], "an object"),
+        ({"query": 1}, "a text"),
+        ({"query": "x", "budget": True}, "a whole number"),
+        ({"query": "x", "budget": "many"}, "a whole number"),
+        ({"query": "x", "budget": -1}, "at least 0"),
+        ({"query": "x" * 9_000}, "at most 8192 characters"),
+    ],
+)
+async def test_what_is_expected_is_said_in_words_of_the_api(api: Api, body: Any, expected: str) -> None:
+    """No name of a class, nothing of how values are parsed, and no `true` for a number."""
+    async with api.client("alice") as alice:
+        problem = _problem(await alice.post("/recall", json=body), 422, "invalid")
+    assert [error["expected"] for error in problem["errors"]] == [expected]
+
+
+async def test_a_memory_of_the_future_is_refused(api: Api) -> None:
+    """It would be the latest of all for ever; a clock that runs ahead a little is no reason."""
+    ahead = (api.engine.clock.now() + timedelta(seconds=20)).isoformat()
+    async with api.client("alice") as alice:
+        late = await alice.post("/memories", json={"text": "x", "occurred_at": "2190-01-01T00:00:00Z"})
+        assert _problem(late, 422, "invalid")["errors"][0]["expected"] == "a time that is not in the future"
+        taken = await alice.post("/memories", json={"text": "x", "occurred_at": ahead})
+    assert taken.json()["occurred_at"] <= ahead
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ async def test_case_61_a_limit_over_the_maximum_is_refused(api: Api) -> None:
         answer = await alice.get("/memories", params={"limit": 1000})
     assert answer.status_code == 422
     assert answer.json()["errors"] == [
-        {"field": "limit", "value": "1000", "expected": "less than or equal to 200"}
+        {"field": "limit", "value": "1000", "expected": "at most 200"}
     ]
 
 
