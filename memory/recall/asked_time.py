@@ -67,6 +67,8 @@ class AskedTime:
     intervals: tuple[Interval, ...] = ()
     order: Order | None = None
     """It asks for the first of several, the latest, or how long something has lasted."""
+    rest: tuple[str, ...] = ()
+    """Its other words, folded, in order: what it asks of that time. Signs, where a script parts no words."""
 
 
 class _Span(NamedTuple):
@@ -96,9 +98,10 @@ def asked_time(text: str, at: datetime, timezone: str) -> AskedTime | None:
 @lru_cache(maxsize=64)  # one recall asks several times
 def _asked_time(text: str, at: datetime, timezone: str) -> AskedTime | None:
     folded = fold(text)
-    intervals = _intervals(_spans(text, folded, local_day(at, timezone)), at, timezone)
+    spans, rest = _spans(text, folded, local_day(at, timezone))
+    intervals = _intervals(spans, at, timezone)
     order = next((name for name, asks in time_words().orders.items() if asks.search(folded)), None)
-    return AskedTime(intervals=intervals, order=order) if intervals or order else None
+    return AskedTime(intervals=intervals, order=order, rest=rest) if intervals or order else None
 
 
 def _intervals(spans: Iterable[_Span], at: datetime, timezone: str) -> tuple[Interval, ...]:
@@ -123,17 +126,17 @@ def _interval(first: date, end: date, precision: Precision, weight: float, timez
 # Reading: words to roles
 
 
-def _spans(text: str, folded: str, today: date) -> list[_Span]:
+def _spans(text: str, folded: str, today: date) -> tuple[list[_Span], tuple[str, ...]]:
     if _UNSPACED_SIGNS.search(folded):
         name = "ja" if _KANA.search(folded) else "ko" if _HANGUL.search(folded) else "zh"
-        return _read(_signs(folded, time_words().languages[name]), today, True)[1]
-    best: tuple[tuple[int, int], list[_Span]] = ((0, 0), [])
+        return _read(_signs(folded, time_words().languages[name]), today, True)[1:]
+    best: tuple[tuple[int, int], list[_Span], tuple[str, ...]] = ((0, 0), [], ())
     words = _WORD.findall(folded)
     for language in _likely(words, folded):
-        used, spans = _read(_tokens(text, language), today, False)
+        used, spans, rest = _read(_tokens(text, language), today, False)
         known = sum(word in language.phrases for word in words)
-        best = max(best, ((used, known), spans), key=lambda one: one[0])
-    return best[1]
+        best = max(best, ((used, known), spans, rest), key=lambda one: one[0])
+    return best[1:]
 
 
 def _likely(words: Sequence[str], folded: str) -> list[Language]:
@@ -190,7 +193,7 @@ def _worded(
             for word, (kind, shown, _) in zip(words, pieces[i : i + len(words)], strict=False)
         ) and i + len(words) <= len(pieces):
             return len(words), _Token(_role(meaning, pieces[i][1]), meaning.value, len(words))
-    return 1, _Token(".", None)
+    return 1, _Token(".", fold(pieces[i][1]))
 
 
 def _role(meaning: Meaning, shown: str) -> str:
@@ -225,7 +228,7 @@ def _signs(folded: str, language: Language) -> list[_Token]:
         elif known := language.phrases.get(shown):
             tokens.append(_Token(known[0][1].role, known[0][1].value))
         elif not shown.isspace():
-            tokens.append(_Token(".", None))
+            tokens.append(_Token(".", shown))
     return [token for token in tokens if token.role != "-"]
 
 
@@ -262,15 +265,16 @@ _Read = Callable[[_Found, date], _Span | _Token | None]
 _Rule = tuple[re.Pattern[str], _Read]
 
 
-def _read(tokens: list[_Token], today: date, unspaced: bool) -> tuple[int, list[_Span]]:
-    """How many words are part of a span, and the spans."""
+def _read(tokens: list[_Token], today: date, unspaced: bool) -> tuple[int, list[_Span], tuple[str, ...]]:
+    """How many words are part of a span, the spans, and the words that have nothing to do with time."""
     roles = "".join([token.role for token in tokens])
     for pattern, read in _RULES[unspaced]:
         if pattern.search(roles):
             tokens = _applied(pattern, read, tokens, roles, today)
             roles = "".join([token.role for token in tokens])
     spans = [token for token in tokens if token.role == "@" and token.value is not None]
-    return sum(token.words for token in spans), [token.value for token in spans[:_SPANS]]
+    rest = tuple(token.value for token in tokens if token.role == "." and isinstance(token.value, str))
+    return sum(token.words for token in spans), [token.value for token in spans[:_SPANS]], rest
 
 
 def _applied(

@@ -10,6 +10,8 @@ import numpy as np
 
 from hearth.memory.recall.asked_time import AskedTime, Interval, Precision, asked_time
 from hearth.memory.recall.pool import Numbers
+from hearth.memory.recall.relevance import FITTED_FLOOR
+from hearth.memory.recall.whatever_words import are_whatever
 from hearth.memory.types import Query, Record
 
 _HALVES: Final[dict[Precision, float]] = {
@@ -50,9 +52,13 @@ def time_signals(records: Sequence[Record], own: Numbers, query: Query) -> dict[
 def timely(chances: Numbers, dates: Numbers, query: Query) -> Numbers:
     """The chance of each record to help, given `date` of `time_signals`: what was said in the asked time is
     likelier to be meant, the more so the less was said in it. Where nothing was said in it, all are as much
-    less likely. As they are where no time is asked.
+    less likely. Where the question names nothing but the time, all that was said in it is meant. As they are
+    where no time is asked.
     """
     inside = dates > _INSIDE
+    if inside.any() and _asks_whatever(query):
+        then = (dates == dates.max()) & (chances > 0)
+        return np.where(then, np.maximum(chances, FITTED_FLOOR), chances)
     if inside.any():
         odds = np.where(inside, max(min(_SURELY / float(inside.mean()), _TIMES), 1.0), 1.0)
     elif _asks_about_then(query):
@@ -68,6 +74,12 @@ def _asks_about_then(query: Query) -> bool:
     if asked is None or not asked.intervals:
         return False
     return all(one.precision != "recent" and one.until <= query.at for one in asked.intervals)
+
+
+def _asks_whatever(query: Query) -> bool:
+    """True if the question names a time and nothing that was said or done in it."""
+    asked = asked_time(query.text, query.at, query.timezone)
+    return asked is not None and bool(asked.intervals) and are_whatever(asked.rest)
 
 
 def told_until(interval: Interval) -> datetime:

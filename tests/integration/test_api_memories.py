@@ -133,9 +133,7 @@ async def test_case_61_a_limit_over_the_maximum_is_refused(api: Api) -> None:
     async with api.client("alice") as alice:
         answer = await alice.get("/memories", params={"limit": 1000})
     assert answer.status_code == 422
-    assert answer.json()["errors"] == [
-        {"field": "limit", "value": "1000", "expected": "at most 200"}
-    ]
+    assert answer.json()["errors"] == [{"field": "limit", "value": "1000", "expected": "at most 200"}]
 
 
 async def test_a_list_filters_by_every_condition(api: Api) -> None:

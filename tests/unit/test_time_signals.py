@@ -156,3 +156,28 @@ def test_case_49_recall_filters_and_shows_by_the_users_local_day():
     assert block.text.index("Wed 31 Dec") < block.text.index("went badly")
     assert block.text.index("2026\nThu 1 Jan") < block.text.index("is tomorrow")
     assert local_day(new_year.occurred_at, "Asia/Tokyo").isoformat() == "2026-01-01"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What happened last week?",
+        "Worüber haben wir letzte Woche gesprochen?",
+        "上周发生了什么？",
+        "Tell me about last week.",
+    ],
+)
+def test_a_question_for_nothing_but_a_time_means_all_that_was_said_then(question):
+    """What was said in it reaches the floor, unless it says nothing; what was said later does not."""
+    dates = told(question, pages(5, 1, 4))["date"]
+    chances = timely(np.array([0.1, 0.1, 0.0]), dates, Query(text=question, at=NOW))
+    assert list(chances) == [0.5, 0.1, 0.0]
+
+
+@pytest.mark.parametrize(
+    "question", ["What did I buy last week?", "What did Anna say last week?", "昨日何を買った？"]
+)
+def test_a_question_for_something_at_a_time_still_has_to_find_it(question):
+    """One word that names something is enough."""
+    chances = timely(np.array([0.01, 0.01]), np.array([1.0, 0.0]), Query(text=question, at=NOW))
+    assert max(chances) < 0.2
