@@ -43,6 +43,7 @@ from hearth.memory.extract.clean import assistant_text, well_formed
 from hearth.memory.extract.secrets import mask_secrets
 from hearth.memory.filters import is_live
 from hearth.memory.imports import imported_steps
+from hearth.memory.outdating import outdated_pages, unsaid_pages
 from hearth.memory.ports import (
     Clock,
     EventLog,
@@ -62,7 +63,9 @@ from hearth.memory.recall.ranking import ranking_of
 from hearth.memory.recall.relevance import FITTED_FLOOR
 from hearth.memory.recall.time_search import merged, search_in_time
 from hearth.memory.recall.traces import Trace, TraceRing, trace_of
-from hearth.memory.tiers.indexed import as_stored
+from hearth.memory.tiers.facts import chain_of, changes, put
+from hearth.memory.tiers.indexed import as_stored, record_text
+from hearth.memory.tiers.outdated import as_of
 from hearth.memory.types import (
     BudgetFrom,
     Candidate,
@@ -417,14 +420,22 @@ class Engine:
         text: str,
         *,
         type: MemoryType = "fact",
+        subject: str = "",
+        attribute: str = "",
+        value: str = "",
         tags: Sequence[str] = (),
         metadata: Metadata | None = None,
         importance: float = 0.5,
         pinned: bool = False,
         occurred_at: datetime | None = None,
+        valid_from: datetime | None = None,
+        valid_to: datetime | None = None,
         expires_at: datetime | None = None,
     ) -> Memory:
         """Add a memory by hand. Durable when it returns, recallable within a second.
+
+        Of an `attribute` that has one value at a time it closes the value before. Without a `subject` such a
+        fact is the user's.
 
         Raises BadInput for an empty text, an importance outside 0 to 1 or a future time, LogUnavailable.
         """
@@ -438,6 +449,9 @@ class Engine:
             generation=await self.log.generation(scope.tenant, scope.user),
             type=type,
             text=mask_secrets(text.strip()),
+            subject=subject or ("user" if attribute else ""),
+            attribute=attribute,
+            value=mask_secrets(value.strip()),
             tags=tuple(dict.fromkeys(tags)),
             metadata=metadata or {},
             importance=importance,
@@ -445,9 +459,18 @@ class Engine:
             occurred_at=occurred_at,
             created_at=now,
             updated_at=now,
+            valid_from=valid_from,
+            valid_to=valid_to,
             expires_at=expires_at,
         )
-        await self._append(self._event(scope, MemoryAdded(memory=memory), memory.generation))
+        payloads: list[Payload] = [MemoryAdded(memory=memory)]
+        if attribute:
+            about = await self.log.facts_about(scope.tenant, scope.user, [(memory.subject, attribute)])
+            known = {fact.id: fact for fact in about if fact.scope.owner == scope.owner}
+            after = put(known, memory)
+            payloads = changes(known, after, now=now, forgotten=False)
+            payloads += await outdated_pages(self.log, scope.tenant, scope.user, known, after)
+        await self._append(*(self._event(scope, one, memory.generation) for one in payloads))
         return memory
 
     async def memory(self, tenant: str, user: str, memory_id: str) -> Memory:
@@ -474,8 +497,10 @@ class Engine:
         return await self.log.count_memories(tenant, user, where=where or MemoryFilter())
 
     async def amend(self, tenant: str, user: str, memory_id: str, **changes: Any) -> Memory:
-        """Change fields of a memory (text, type, tags, metadata, importance, pinned, expires_at).
+        """Change fields of a memory: text, value, type, tags, metadata, importance, pinned, valid_from,
+        valid_to, expires_at.
 
+        What was changed by hand is no longer read from the user's words: they neither change nor withdraw it.
         Raises NotFound, BadInput, LogUnavailable.
         """
         old = await self.memory(tenant, user, memory_id)
@@ -487,9 +512,10 @@ class Engine:
         changed = tuple(sorted(name for name, value in changes.items() if getattr(old, name) != value))
         if not changed:
             return old
-        new = msgspec.structs.replace(old, **changes, updated_at=self.clock.now())
-        payload = MemoryChanged(memory=new, changed=changed)
-        await self._append(self._event(old.scope, payload, old.generation))
+        new = msgspec.structs.replace(old, **changes, source="api", updated_at=self.clock.now())
+        payloads: list[Payload] = [MemoryChanged(memory=new, changed=changed)]
+        payloads += await outdated_pages(self.log, tenant, user, {old.id: old}, {new.id: new})
+        await self._append(*(self._event(old.scope, one, old.generation) for one in payloads))
         await self._removed(("short_term", self.short_term.drop(old.scope, [memory_id])))
         return new
 
@@ -508,21 +534,34 @@ class Engine:
         generation = await self.log.generation(scope.tenant, scope.user)
         now = self.clock.now()
         live = [
-            candidate
+            _as_of(candidate, where.as_of or now, past=where.include_superseded)
             for candidate in found.candidates
-            if candidate.record.generation == generation
-            and is_live(candidate.record, now, include_superseded=where.include_superseded)
+            if candidate.record.generation == generation and is_live(candidate.record, now, where)
         ]
-        return sorted(live, key=_search_rank, reverse=True)[:limit]
+        said = [candidate for candidate in live if record_text(candidate.record)]
+        return sorted(said, key=_search_rank, reverse=True)[:limit]
 
     async def forget(self, scope: Scope, memory_id: str) -> Forgotten:
-        """Remove a memory everywhere. Raises NotFound, LogUnavailable; a store that is down is pending."""
+        """Remove a memory everywhere, and the words that it was read from out of what is recalled.
+
+        Raises NotFound, LogUnavailable; a store that is down is pending.
+        """
         memory = await self.memory(scope.tenant, scope.user, memory_id)
-        await self._append(self._event(memory.scope, MemoryForgotten(memory=memory_id), memory.generation))
+        payloads: list[Payload] = [MemoryForgotten(memory=memory_id)]
+        payloads += await unsaid_pages(self.log, memory)
+        await self._append(*(self._event(memory.scope, one, memory.generation) for one in payloads))
         return await self._removed(
             ("long_term", self.long_term.delete(memory.scope.owner, [memory_id])),
             ("short_term", self.short_term.drop(memory.scope, [memory_id])),
         )
+
+    async def history(self, tenant: str, user: str, memory_id: str) -> list[Memory]:
+        """All that was said of what a memory is about, oldest first. Raises NotFound, LogUnavailable."""
+        memory = await self.memory(tenant, user, memory_id)
+        chain = chain_of(memory)
+        beside = await self.log.facts_about(tenant, user, [(memory.subject, memory.attribute)])
+        same = [one for one in beside if chain_of(one) == chain and one.scope.owner == memory.scope.owner]
+        return sorted(same, key=lambda one: (one.occurred_at, one.id))
 
     async def forget_exchange(self, scope: Scope, exchange_id: str) -> Forgotten:
         """Remove one exchange and its page everywhere. Raises NotFound, LogUnavailable."""
@@ -783,6 +822,14 @@ class Engine:
         except StoreUnavailable as error:
             logger.warning("a recall is explained by this process alone: %s", error)
             metrics.FAILURES.labels("traces.keep").inc()
+
+
+def _as_of(candidate: Candidate, at: datetime, *, past: bool) -> Candidate:
+    """The candidate without words of its page that hold no more."""
+    if not isinstance(candidate.record, Page):
+        return candidate
+    page = as_of(candidate.record, at, past=past, timezone="UTC")
+    return msgspec.structs.replace(candidate, record=page)
 
 
 def _search_rank(candidate: Candidate) -> float:

@@ -9,6 +9,7 @@ from datetime import datetime
 import msgspec
 
 from hearth.memory.ports import MemoryFilter
+from hearth.memory.tiers.facts import holds
 from hearth.memory.tiers.indexed import record_text
 from hearth.memory.types import JsonScalar, Page, Record
 
@@ -54,13 +55,15 @@ def meets(record: Record, where: MemoryFilter) -> bool:
     )
 
 
-def is_live(record: Record, now: datetime, *, include_superseded: bool = False) -> bool:
-    """False for a page off the live branch, and for a memory that has expired or was superseded."""
+def is_live(record: Record, now: datetime, where: MemoryFilter) -> bool:
+    """False for a page off the live branch, and for a memory that has expired or does not hold when asked."""
     if isinstance(record, Page):
         return record.state == "active" and record.kind == "dialogue"
-    expired = record.expires_at is not None and record.expires_at <= now
-    superseded = record.valid_to is not None and record.valid_to <= now
-    return not expired and (include_superseded or not superseded)
+    if record.expires_at is not None and record.expires_at <= now:
+        return False
+    if where.as_of is not None:
+        return holds(record, where.as_of)
+    return where.include_superseded or record.valid_to is None or record.valid_to > now
 
 
 def _says(record: Record, words: str) -> bool:

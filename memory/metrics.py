@@ -26,6 +26,7 @@ DRAWN_ITEMS = Counter(
 JUDGEMENTS = Counter(
     "hearth_judgements", "What was said of recalls and their items.", ["judgement"], registry=REGISTRY
 )
+FACTS = Counter("hearth_facts", "Decisions about facts, by kind.", ["kind"], registry=REGISTRY)
 BLOCK_TOKENS = Counter("hearth_block_tokens", "Tokens put into prompts.", ["tenant"], registry=REGISTRY)
 CAPTURES = Counter("hearth_captures", "Captured steps by outcome.", ["outcome"], registry=REGISTRY)
 CAPTURE_SECONDS = Histogram(

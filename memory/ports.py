@@ -160,6 +160,18 @@ class EventLog(Protocol):
         """How many live memories match."""
         ...
 
+    async def facts_about(self, tenant: str, user: str, about: Sequence[tuple[str, str]]) -> list[Memory]:
+        """The latest memories of those (subject, attribute), closed and expired ones among them."""
+        ...
+
+    async def facts_of(self, tenant: str, user: str, page: str) -> list[Memory]:
+        """Memories that rest on the page or were ended by it, closed and expired ones among them."""
+        ...
+
+    async def shown_in(self, tenant: str, user: str, records: Sequence[str], *, limit: int) -> list[str]:
+        """The latest exchanges in whose blocks one of the records stood."""
+        ...
+
     async def exchange(self, tenant: str, user: str, exchange_id: str) -> Exchange | None:
         """One exchange, or None."""
         ...
@@ -215,6 +227,8 @@ class MemoryFilter(msgspec.Struct, frozen=True, kw_only=True):
     agent: str | None = None
     session: str | None = None
     include_superseded: bool = False
+    as_of: datetime | None = None
+    """What held at that moment, by what is known now; `include_superseded` then means nothing."""
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True):

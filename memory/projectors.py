@@ -14,9 +14,11 @@ from hearth.memory.events.kinds import (
     MemoryAdded,
     MemoryChanged,
     MemoryForgotten,
+    MemoryWithdrawn,
     PageClosed,
     PageForgotten,
     PageMoved,
+    PageOutdated,
     UserErased,
 )
 from hearth.memory.ports import EventLog, Indexed, LongTerm, ShortTerm
@@ -65,10 +67,12 @@ class IndexProjector:
     kinds = (
         "page.closed",
         "page.moved",
+        "page.outdated",
         "page.forgotten",
         "memory.added",
         "memory.changed",
         "memory.forgotten",
+        "memory.withdrawn",
         "user.erased",
     )
 
@@ -148,11 +152,11 @@ def _targets(events: Iterator[Event]) -> Iterator[tuple[_Key, _Target]]:
         match event.payload:
             case PageClosed(page=page):
                 record = page.id
-            case PageMoved(page=record) | PageForgotten(page=record):
+            case PageMoved(page=record) | PageOutdated(page=record) | PageForgotten(page=record):
                 pass
             case MemoryAdded(memory=memory) | MemoryChanged(memory=memory):
                 record, is_page = memory.id, False
-            case MemoryForgotten(memory=record):
+            case MemoryForgotten(memory=record) | MemoryWithdrawn(memory=record):
                 is_page = False
             case _:
                 continue

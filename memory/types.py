@@ -61,6 +61,18 @@ def _quoted(*parts: str) -> str:
     return "/".join([quote(part, safe="") for part in parts])
 
 
+class Outdated(msgspec.Struct, frozen=True, kw_only=True):
+    """Words of a page that say a fact which was ended, replaced or forgotten."""
+
+    role: Role
+    quote: str
+    """As they stand in that role's text."""
+    fact: str
+    """Id of that memory."""
+    until: datetime | None
+    """Since when it holds no more; None for one that was forgotten: nobody is shown it again."""
+
+
 class Page(msgspec.Struct, frozen=True, kw_only=True, tag="page", tag_field="record"):
     """One exchange as kept in memory, word for word."""
 
@@ -88,6 +100,8 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, tag="page", tag_field="rec
     """IANA name of the user's zone when it was said."""
     injected: tuple[str, ...] = ()
     """Ids of the records that were recalled into this exchange."""
+    outdated: tuple[Outdated, ...] = ()
+    """What in it says a fact that holds no more."""
 
     def __post_init__(self) -> None:
         utc(self.occurred_at)
@@ -106,6 +120,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     role: Role
     quote: str
     """As they stand in that role's text, character by character."""
+    at: datetime
+    """When that was said."""
 
 
 class CandidateFact(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,8 +162,15 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, tag="memory", tag_field=
     generation: int
     type: MemoryType = "fact"
     text: str
+    subject: str = ""
+    """Whom or what it is about: `user`, a name, a relation; empty where that is not known."""
+    attribute: str = ""
+    """Of `memory.extract.attributes`; empty for a statement that fills none."""
+    value: str = ""
     tags: tuple[str, ...] = ()
     metadata: Metadata = {}
+    confidence: float = 1.0
+    """0 to 1: how surely its evidence says it; more where more says it."""
     importance: float = 0.5
     """0 to 1: how much it is worth keeping, apart from use."""
     pinned: bool = False
@@ -157,13 +180,18 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, tag="memory", tag_field=
     updated_at: datetime
     valid_from: datetime | None = None
     valid_to: datetime | None = None
-    """Set when a newer fact closed this one."""
+    """Until when it held, or will; equal to `valid_from` for what never was so."""
     successor: str | None = None
     """The memory that superseded this one."""
+    ended_by: str = ""
+    """The exchange whose words closed it; empty where none did."""
+    happens_at: datetime | None = None
+    """When what it tells of takes or took place, where that was said."""
     expires_at: datetime | None = None
-    evidence: tuple[str, ...] = ()
-    """Ids of the events or pages it rests on."""
-    source: Literal["api", "import", "extraction"] = "api"
+    evidence: tuple[Evidence, ...] = ()
+    """What it rests on, oldest first; empty for one that was added by hand."""
+    source: Literal["api", "extraction", "correction"] = "api"
+    """Added by hand, read from the user's words, or set right by them."""
 
     def __post_init__(self) -> None:
         for moment in (self.occurred_at, self.created_at, self.updated_at):

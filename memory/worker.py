@@ -17,7 +17,9 @@ from hearth.memory import metrics
 from hearth.memory.deciders import DrawnDecider, PageDecider
 from hearth.memory.errors import LeaseLost, Unavailable
 from hearth.memory.events.kinds import Event
-from hearth.memory.ports import Clock, Consumers, EventLog, Lease, LongTerm, ShortTerm
+from hearth.memory.extract.off import NoExtractor
+from hearth.memory.fact_decider import FactDecider
+from hearth.memory.ports import Clock, Consumers, EventLog, Extractor, Lease, LongTerm, ShortTerm
 from hearth.memory.projectors import IndexProjector
 from hearth.memory.runner import Consumer, Runner, Timing
 
@@ -62,7 +64,7 @@ class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
     """The last failure of each consumer that has not succeeded since, by name."""
 
 
-CONSUMERS = {part.name: part.kinds for part in (PageDecider, IndexProjector, DrawnDecider)}
+CONSUMERS = {part.name: part.kinds for part in (PageDecider, FactDecider, IndexProjector, DrawnDecider)}
 """The kinds that each consumer reads, by its name."""
 
 
@@ -129,7 +131,8 @@ class WorkersElsewhere:
 
 
 class Worker:
-    """Runs the consumers of a log: deciders of pages and of what replies drew on, and the index projector.
+    """Runs the consumers of a log: deciders of pages, of facts and of what replies drew on, and the index
+    projector.
 
     `owner` names this worker in its leases. A process that is alone with its log keeps one name, so that it
     takes over its own leases at once after a crash; where several share a log each needs its own.
@@ -143,6 +146,7 @@ class Worker:
         short_term: ShortTerm,
         long_term: LongTerm,
         clock: Clock,
+        extractor: Extractor | None = None,
         owner: str = "embedded",
         batch: int = 64,
         timing: Timing | None = None,
@@ -155,7 +159,8 @@ class Worker:
         self._timing = timing or Timing()
         self._pages = PageDecider(log=log, consumers=consumers)
         self._index = IndexProjector(log=log, short_term=short_term, long_term=long_term)
-        parts: tuple[Consumer, ...] = (self._pages, self._index, DrawnDecider(log=log))
+        facts = FactDecider(log=log, extractor=extractor or NoExtractor(), clock=clock)
+        parts: tuple[Consumer, ...] = (self._pages, facts, self._index, DrawnDecider(log=log))
         self._runners = [
             Runner(part, consumers, owner=owner, batch=batch, timing=self._timing) for part in parts
         ]

@@ -22,7 +22,8 @@ from hearth.memory.capture import Capture
 from hearth.memory.engine import Engine
 from hearth.memory.events.spool import Spool
 from hearth.memory.events.sqlite_log import SqliteLog
-from hearth.memory.ports import Embedder, LongTerm, Shared
+from hearth.memory.extract.off import NoExtractor
+from hearth.memory.ports import Embedder, Extractor, LongTerm, Shared
 from hearth.memory.recall.policy import RecallPolicy, Weights
 from hearth.memory.recall.tokens import LocalTokenCounter
 from hearth.memory.stores.memory_long_term import MemoryLongTerm
@@ -74,10 +75,11 @@ async def open_api(
     embedder: Embedder | None = None,
     long_term: LongTerm | None = None,
     local: bool = False,
+    extractor: Extractor | None = None,
 ) -> AsyncIterator[Api]:
     """The API over a log in `home`; `local` says whether callers count as being on this machine."""
     embedder = embedder or ScriptedEmbedder()
-    async with open_engine(home, clock or ManualClock(), embedder, long_term) as engine:
+    async with open_engine(home, clock or ManualClock(), embedder, long_term, extractor=extractor) as engine:
         keys = [{**key, "key": secret(key["name"])} for key in KEYS]
         hearth = HearthSettings.model_validate({"data_dir": home, "keys": keys})
         gateway = Gateway(
@@ -105,12 +107,20 @@ async def open_engine(
     *,
     shared: Shared | None = None,
     weights: Mapping[str, Weights] | None = None,
+    extractor: Extractor | None = None,
 ) -> AsyncIterator[Engine]:
     """An engine over a real log in `home`, with a worker at work and stores in this process."""
     log = SqliteLog(home / "log.db", durability="process", clock=clock)
     await log.start()
     short_term, long_term = InMemoryShortTerm(), long_term or MemoryLongTerm(embedder)
-    worker = Worker(log=log, consumers=log, short_term=short_term, long_term=long_term, clock=clock)
+    worker = Worker(
+        log=log,
+        consumers=log,
+        short_term=short_term,
+        long_term=long_term,
+        clock=clock,
+        extractor=extractor or NoExtractor(),
+    )
     spool = Spool(home / "spool")
     capture = Capture(
         log=log,

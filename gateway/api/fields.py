@@ -20,6 +20,8 @@ MAX_QUERY = 8_192
 """Characters of a question."""
 MAX_NOTE = 2_000
 """Characters of a note about a recall."""
+MAX_NAME = 256
+"""Characters of a subject, an attribute or a value."""
 MAX_TAGS = 64
 MAX_METADATA = 64
 MAX_VALUE = 4_096
@@ -111,6 +113,7 @@ def _check_entry(name: object, entry: object) -> None:
 Moment: TypeAlias = Annotated[datetime, BeforeValidator(_moment)]
 Text: TypeAlias = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_text)]
 Question: TypeAlias = Annotated[str, Field(max_length=MAX_QUERY), AfterValidator(_text)]
+Named: TypeAlias = Annotated[str, Field(max_length=MAX_NAME)]
 Identifier: TypeAlias = Annotated[str, AfterValidator(_identifier)]
 Tags: TypeAlias = Annotated[list[Identifier], Field(max_length=MAX_TAGS)]
 Importance: TypeAlias = Annotated[float, Field(ge=0, le=1)]

@@ -18,12 +18,21 @@ from hearth.gateway.api.fields import (
     Importance,
     Metadata,
     Moment,
+    Named,
     Question,
     Tags,
     Text,
     check_metadata,
 )
-from hearth.gateway.api.shapes import ForgottenOut, Found, MemoryOut, MemoryPage, SearchOut, example
+from hearth.gateway.api.shapes import (
+    ForgottenOut,
+    Found,
+    HistoryOut,
+    MemoryOut,
+    MemoryPage,
+    SearchOut,
+    example,
+)
 from hearth.memory.engine import Engine
 from hearth.memory.errors import BadInput, NotFound
 from hearth.memory.ports import MemoryFilter
@@ -39,11 +48,20 @@ class NewMemory(Body):
 
     text: Text
     type: MemoryType = "fact"
+    subject: Named = Field(default="", description="Whom or what it is about; `user` where not given.")
+    attribute: Named = Field(
+        default="",
+        description="What of the subject it says, such as `residence`. Where that has one value at a time, "
+        "the value before is closed.",
+    )
+    value: Named = Field(default="", description="The attribute's value, such as `Lisbon`.")
     tags: Tags = Field(default=[])
     metadata: Metadata = Field(default={})
     importance: Importance = 0.5
     pinned: bool = False
     occurred_at: Moment | None = Field(default=None, description="When it was said or happened; null: now.")
+    valid_from: Moment | None = Field(default=None, description="Since when it holds; null: since then.")
+    valid_to: Moment | None = Field(default=None, description="Until when it holds; null: no end is known.")
     expires_at: Moment | None = None
     user: Identifier | None = Field(default=None, description="The same as the header x-hearth-user.")
     agent: Identifier | None = None
@@ -60,11 +78,14 @@ class MemoryChange(Body):
     model_config = example(tags=["health", "food"], pinned=True)
 
     text: Text = Field(default=UNCHANGED)
+    value: Named = Field(default=UNCHANGED)
     type: MemoryType = Field(default=UNCHANGED)
     tags: Tags = Field(default=UNCHANGED)
     metadata: Metadata = Field(default=UNCHANGED, description="Replaces the whole of it.")
     importance: Importance = Field(default=UNCHANGED)
     pinned: bool = Field(default=UNCHANGED)
+    valid_from: Moment | None = None
+    valid_to: Moment | None = Field(default=None, description="Ends a fact that holds no more.")
     expires_at: Moment | None = None
 
 
@@ -82,6 +103,7 @@ class SearchIn(Body):
     metadata: Metadata = Field(default={}, description="Equal values for all of these names.")
     since: Moment | None = Field(default=None, description="Said or happened at or after.")
     until: Moment | None = Field(default=None, description="Said or happened before.")
+    as_of: Moment | None = Field(default=None, description="What held at that moment, as is known now.")
     limit: int = Field(default=10, ge=1, le=MAX_LIMIT)
     agent: Identifier | None = None
     session: Identifier | None = None
@@ -100,6 +122,7 @@ def listed(
     agent: Annotated[Identifier | None, Query()] = None,
     session: Annotated[Identifier | None, Query()] = None,
     include_superseded: Annotated[bool, Query(description="Also what a newer fact has closed.")] = False,
+    as_of: Annotated[Moment | None, Query(description="What held at that moment, as is known now.")] = None,
 ) -> MemoryFilter:
     """Which memories a list means, by its parameters. Raises BadInput."""
     return MemoryFilter(
@@ -112,6 +135,7 @@ def listed(
         agent=agent,
         session=session,
         include_superseded=include_superseded,
+        as_of=as_of,
     )
 
 
@@ -122,11 +146,16 @@ async def add_memory(caller: Writer, engine: TheEngine, body: NewMemory, respons
         caller.scope(body.user, agent=body.agent, session=body.session),
         body.text,
         type=body.type,
+        subject=body.subject,
+        attribute=body.attribute,
+        value=body.value,
         tags=body.tags,
         metadata=body.metadata,
         importance=body.importance,
         pinned=body.pinned,
         occurred_at=body.occurred_at,
+        valid_from=body.valid_from,
+        valid_to=body.valid_to,
         expires_at=body.expires_at,
     )
     response.headers["location"] = f"/memory/v1/memories/{memory.id}"
@@ -165,6 +194,7 @@ async def search_memories(caller: Reader, engine: TheEngine, body: SearchIn) -> 
         metadata=body.metadata,
         since=body.since,
         until=body.until,
+        as_of=body.as_of,
         words=body.words,
         agent=body.agent,
         session=body.session,
@@ -177,6 +207,15 @@ async def search_memories(caller: Reader, engine: TheEngine, body: SearchIn) -> 
 async def get_memory(id: str, caller: Reader, engine: TheEngine) -> MemoryOut:
     """Read one memory."""
     return MemoryOut.of(await _reachable(engine, caller.scope(), id))
+
+
+@router.get("/memories/{id}/history")
+async def memory_history(id: str, caller: Reader, engine: TheEngine) -> HistoryOut:
+    """What was said of the same, oldest first: the values that it had, until when, and what replaced them."""
+    scope = caller.scope()
+    await _reachable(engine, scope, id)
+    found = await engine.history(scope.tenant, scope.user, id)
+    return HistoryOut(items=[MemoryOut.of(memory) for memory in found])
 
 
 @router.patch("/memories/{id}")

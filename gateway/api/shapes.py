@@ -29,9 +29,13 @@ MEMORY = {
     "agent": "default",
     "session": "",
     "type": "fact",
-    "text": "Alice is allergic to kiwi.",
+    "text": "I am allergic to kiwi.",
+    "subject": "user",
+    "attribute": "allergy",
+    "value": "kiwi",
     "tags": ["health"],
     "metadata": {"source": "intake form"},
+    "confidence": 0.95,
     "importance": 0.9,
     "pinned": False,
     "occurred_at": WHEN,
@@ -40,9 +44,10 @@ MEMORY = {
     "valid_from": None,
     "valid_to": None,
     "successor": None,
+    "happens_at": None,
     "expires_at": None,
-    "evidence": [],
-    "source": "api",
+    "evidence": [{"exchange": EXCHANGE_ID, "role": "user", "quote": "I'm allergic to kiwi", "at": WHEN}],
+    "source": "extraction",
 }
 
 RECORD: dict[str, Any] = {
@@ -83,6 +88,15 @@ ANALYSIS: dict[str, Any] = {
 }
 
 
+class EvidenceOut(BaseModel):
+    """Words on which a memory rests."""
+
+    exchange: str
+    role: Literal["user", "assistant"]
+    quote: str
+    at: datetime
+
+
 class MemoryOut(BaseModel):
     """One long-term memory."""
 
@@ -94,8 +108,12 @@ class MemoryOut(BaseModel):
     session: str = Field(description="Empty where none was named.")
     type: MemoryType
     text: str
+    subject: str = Field(description="Whom or what it is about; empty where that is not known.")
+    attribute: str = Field(description="What of the subject it says; empty for a free statement.")
+    value: str
     tags: list[str]
     metadata: dict[str, JsonScalar]
+    confidence: float = Field(description="0 to 1: how surely its evidence says it.")
     importance: float
     pinned: bool
     occurred_at: datetime = Field(description="When it was said or happened.")
@@ -104,9 +122,12 @@ class MemoryOut(BaseModel):
     valid_from: datetime | None
     valid_to: datetime | None = Field(description="Set when a newer fact closed this one.")
     successor: str | None = Field(description="Id of the memory that superseded this one.")
+    happens_at: datetime | None = Field(description="When what it tells of takes or took place.")
     expires_at: datetime | None
-    evidence: list[str] = Field(description="Ids of what it rests on.")
-    source: Literal["api", "import", "extraction"]
+    evidence: list[EvidenceOut] = Field(description="What it was read from.")
+    source: Literal["api", "extraction", "correction"] = Field(
+        description="Added or changed by hand, read from the user's words, or set right by them."
+    )
 
     @classmethod
     def of(cls, memory: types.Memory) -> MemoryOut:
@@ -118,8 +139,12 @@ class MemoryOut(BaseModel):
             session=memory.scope.session,
             type=memory.type,
             text=memory.text,
+            subject=memory.subject,
+            attribute=memory.attribute,
+            value=memory.value,
             tags=list(memory.tags),
             metadata=memory.metadata,
+            confidence=memory.confidence,
             importance=memory.importance,
             pinned=memory.pinned,
             occurred_at=memory.occurred_at,
@@ -128,10 +153,22 @@ class MemoryOut(BaseModel):
             valid_from=memory.valid_from,
             valid_to=memory.valid_to,
             successor=memory.successor,
+            happens_at=memory.happens_at,
             expires_at=memory.expires_at,
-            evidence=list(memory.evidence),
+            evidence=[
+                EvidenceOut(exchange=one.id, role=one.role, quote=one.quote, at=one.at)
+                for one in memory.evidence
+            ],
             source=memory.source,
         )
+
+
+class HistoryOut(BaseModel):
+    """What was said of the same, oldest first."""
+
+    model_config = example(items=[MEMORY])
+
+    items: list[MemoryOut]
 
 
 class MemoryPage(BaseModel):

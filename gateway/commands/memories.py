@@ -27,6 +27,7 @@ Since: TypeAlias = Annotated[
     str | None, typer.Option(help="Said or happened at or after, such as 2026-11-28T09:30:00Z.")
 ]
 Until: TypeAlias = Annotated[str | None, typer.Option(help="Said or happened before.")]
+AsOf: TypeAlias = Annotated[str | None, typer.Option("--as-of", help="What held at that moment.")]
 Words: TypeAlias = Annotated[str, typer.Option(help="All of these words must occur.", show_default=False)]
 Session: TypeAlias = Annotated[str | None, typer.Option(help="Of this conversation alone.")]
 
@@ -34,6 +35,10 @@ Session: TypeAlias = Annotated[str | None, typer.Option(help="Of this conversati
 def add(
     text: Annotated[str, typer.Argument(help="What to remember; `-` reads it from standard input.")],
     type: Annotated[str, typer.Option(help="fact, persona, episode or knowledge.")] = "fact",
+    attribute: Annotated[
+        str, typer.Option(help="What it says of the user, such as residence; closes the value before.")
+    ] = "",
+    value: Annotated[str, typer.Option(help="The attribute's value.")] = "",
     tags: Annotated[list[str], typer.Option("--tag", help="Repeat for several.")] = [],  # noqa: B006
     metadata: Annotated[list[str], typer.Option("--meta", help="NAME=VALUE; repeat for several.")] = [],  # noqa: B006
     importance: Annotated[float, typer.Option(min=0, max=1, help="How much it is worth keeping.")] = 0.5,
@@ -54,6 +59,8 @@ def add(
     body = {
         "text": sys.stdin.read() if text == "-" else text,
         "type": type,
+        "attribute": attribute,
+        "value": value,
         "tags": tags,
         "metadata": dict(_pair(entry) for entry in metadata),
         "importance": importance,
@@ -75,6 +82,7 @@ def list_(
     words: Words = "",
     since: Since = None,
     until: Until = None,
+    as_of: AsOf = None,
     session: Session = None,
     superseded: Annotated[
         bool, typer.Option("--superseded", help="Also what a newer fact has closed.")
@@ -91,7 +99,7 @@ def list_(
     """
     where = {"types": types, "tags": tags, "words": words, "since": since, "until": until, "session": session}
     with gateway(url, key, user) as rest:
-        page = rest.walk("/memories", limit, include_superseded=superseded, **where)
+        page = rest.walk("/memories", limit, include_superseded=superseded, as_of=as_of, **where)
     if as_json:
         say_json({"items": page["items"], "total": page["total"]})
         return
@@ -111,6 +119,7 @@ def search(
     words: Words = "",
     since: Since = None,
     until: Until = None,
+    as_of: AsOf = None,
     session: Session = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=200, help="Most records to show.")] = 10,
     user: User = "",
@@ -129,6 +138,7 @@ def search(
         "words": words,
         "since": since,
         "until": until,
+        "as_of": as_of,
         "session": session,
         "limit": limit,
     }

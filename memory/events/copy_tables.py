@@ -17,7 +17,7 @@ PAGE_ROWS = 400
 PAGE_BYTES = 4_000_000
 """Stored payloads of a page, unless a single one is larger."""
 
-_PLACES = {"seq": "seq", "first": "seq", "last_step": "seq", "partition": "partition"}
+_PLACES = {"seq": "seq", "first": "seq", "last_step": "seq", "outdated": "seq", "partition": "partition"}
 """Columns that say where an event is, by what the event's own row calls it; 0 where there is none."""
 _FLAGS = frozenset({"isolated"})
 """Columns that are true or false; SQLite has no type for that."""
@@ -62,16 +62,17 @@ OTHERS = (
         ("user_id", "id"),
         ("user_id", "id", "agent", "isolated", "exchanges", "started", "last", "first"),
     ),
-    Table("pages", ("user_id", "id"), ("user_id", "id", "seq", "state", "occurred")),
+    Table("pages", ("user_id", "id"), ("user_id", "id", "seq", "state", "occurred", "outdated")),
     Table("injections", ("seq",), ("seq", "user_id", "records")),
     Table(
         "memories",
         ("user_id", "id"),
         (
-            *("user_id", "id", "seq", "type", "agent", "session", "created", "occurred", "expires", "closed"),
-            *("successor", "folded", "tags", "metadata", "first"),
+            *("user_id", "id", "seq", "type", "agent", "session", "created", "occurred", "expires", "starts"),
+            *("closed", "successor", "subject", "attribute", "folded", "tags", "metadata", "first"),
         ),
     ),
+    Table("evidence", ("user_id", "page", "memory"), ("user_id", "page", "memory")),
     Table("attempts", ("consumer", "event"), ("consumer", "event", "partition", "seq", "count")),
     Table("parked", ("consumer", "seq"), ("consumer", "seq", "error")),
 )

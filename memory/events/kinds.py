@@ -11,7 +11,18 @@ from typing import TypeAlias
 
 import msgspec
 
-from hearth.memory.types import DrawnItem, Judgement, Memory, Page, PageState, Ranking, Step, Usage, utc
+from hearth.memory.types import (
+    DrawnItem,
+    Judgement,
+    Memory,
+    Outdated,
+    Page,
+    PageState,
+    Ranking,
+    Step,
+    Usage,
+    utc,
+)
 
 
 class StepCaptured(msgspec.Struct, frozen=True, kw_only=True, tag="step.captured", tag_field="kind"):
@@ -44,6 +55,13 @@ class PageMoved(msgspec.Struct, frozen=True, kw_only=True, tag="page.moved", tag
     reason: str
 
 
+class PageOutdated(msgspec.Struct, frozen=True, kw_only=True, tag="page.outdated", tag_field="kind"):
+    """What of a page says facts that hold no more, whole; empty where all of it holds again."""
+
+    page: str
+    outdated: tuple[Outdated, ...]
+
+
 class MemoryAdded(msgspec.Struct, frozen=True, kw_only=True, tag="memory.added", tag_field="kind"):
     """A memory was added by hand, by import or by extraction."""
 
@@ -62,6 +80,12 @@ class MemoryForgotten(msgspec.Struct, frozen=True, kw_only=True, tag="memory.for
 
     memory: str
     reason: str = "requested"
+
+
+class MemoryWithdrawn(msgspec.Struct, frozen=True, kw_only=True, tag="memory.withdrawn", tag_field="kind"):
+    """What a memory was read from left the live branch; it comes back as it was if that returns."""
+
+    memory: str
 
 
 class PageForgotten(msgspec.Struct, frozen=True, kw_only=True, tag="page.forgotten", tag_field="kind"):
@@ -106,9 +130,11 @@ Payload: TypeAlias = (
     | ExchangeEnriched
     | PageClosed
     | PageMoved
+    | PageOutdated
     | MemoryAdded
     | MemoryChanged
     | MemoryForgotten
+    | MemoryWithdrawn
     | PageForgotten
     | RecallJudged
     | RecallDrawn
@@ -120,9 +146,11 @@ VERSIONS: dict[str, int] = {
     "exchange.enriched": 1,
     "page.closed": 1,
     "page.moved": 1,
+    "page.outdated": 1,
     "memory.added": 1,
     "memory.changed": 1,
     "memory.forgotten": 1,
+    "memory.withdrawn": 1,
     "page.forgotten": 1,
     "recall.judged": 1,
     "recall.drawn": 1,

@@ -16,9 +16,11 @@ from hearth.memory.events.kinds import (
     MemoryAdded,
     MemoryChanged,
     PageClosed,
+    PageOutdated,
     StepCaptured,
 )
 from hearth.memory.events.sql import USER, Database, Row, marks, number_of
+from hearth.memory.extract.attributes import subject_key
 from hearth.memory.filters import fold_text
 from hearth.memory.ports import ExchangeState, MemoryFilter
 from hearth.memory.types import Exchange, Memory, Page, Record, Scope, SessionInfo, Step, Usage
@@ -93,6 +95,40 @@ def memories(
     return _memories(db, f"WHERE {condition} {order}", (*values, max(limit, 0)))
 
 
+_FACTS = 200
+"""Facts of one subject and attribute that are compared with a new one: the latest."""
+
+
+def facts_about(db: Database, tenant: str, user: str, about: Sequence[tuple[str, str]]) -> list[Memory]:
+    """Memories of those subjects and attributes, closed and expired ones among them."""
+    where = f"m.user_id = {USER} AND m.subject = ? AND m.attribute = ?"
+    latest = f"WHERE {where} ORDER BY m.occurred DESC, m.first DESC LIMIT {_FACTS}"
+    found: list[Memory] = []
+    for subject, attribute in dict.fromkeys((subject_key(subject), name) for subject, name in about):
+        found += _memories(db, latest, (tenant, user, subject, attribute))
+    return found
+
+
+def facts_of(db: Database, tenant: str, user: str, page: str) -> list[Memory]:
+    """Memories that rest on the page or were ended by it, closed and expired ones among them."""
+    shown = f"SELECT v.memory FROM evidence v WHERE v.user_id = {USER} AND v.page = ?"
+    where = f"WHERE m.user_id = {USER} AND m.id IN ({shown}) ORDER BY m.occurred, m.first"
+    return _memories(db, where, (tenant, user, tenant, user, page))
+
+
+def shown_in(db: Database, tenant: str, user: str, records: Sequence[str], *, limit: int) -> list[str]:
+    """Exchanges in whose blocks one of the records stood, the latest first."""
+    if not records:
+        return []
+    shows = " OR ".join(["instr(i.records, ?) > 0"] * len(records))
+    found = db.execute(
+        f"SELECT e.subject FROM injections i JOIN events e USING (seq) WHERE i.user_id = {USER} AND ({shows})"
+        " AND e.kind = 'step.captured' ORDER BY i.seq DESC LIMIT ?",
+        (tenant, user, *(f'"{record}"' for record in records), limit),
+    )
+    return list(dict.fromkeys(row[0] for row in found))
+
+
 def count_memories(db: Database, tenant: str, user: str, *, where: MemoryFilter, now: datetime) -> int:
     """How many live memories match."""
     condition, values = _condition(db, tenant, user, where, now)
@@ -118,7 +154,9 @@ def _condition(
         (f"m.user_id = {USER}", [tenant, user]),
         ("(m.expires IS NULL OR m.expires > ?)", [micros(now)]),
     ]
-    if not where.include_superseded:
+    if where.as_of is not None:
+        parts.append(("m.starts <= ? AND (m.closed IS NULL OR m.closed > ?)", [micros(where.as_of)] * 2))
+    elif not where.include_superseded:
         parts.append(("m.successor IS NULL AND (m.closed IS NULL OR m.closed > ?)", [micros(now)]))
     if where.types:
         parts.append((f"m.type IN ({marks(where.types)})", [*where.types]))
@@ -158,14 +196,20 @@ def record(db: Database, tenant: str, user: str, record_id: str, *, now: datetim
 
 
 def _pages(db: Database, rest: str, values: Sequence[Any]) -> list[Page]:
-    sql = f"SELECT e.kind, p.version, p.body, g.state FROM pages g {_STORED} {rest}"
-    return [_page_of(decode(*row[:3]), row[3]) for row in db.execute(sql, values)]
+    sql = (
+        f"SELECT e.kind, p.version, p.body, g.state, o.version, o.body FROM pages g {_STORED}"
+        f" LEFT JOIN payloads o ON o.seq = g.outdated {rest}"
+    )
+    return [_page_of(row) for row in db.execute(sql, values)]
 
 
-def _page_of(payload: object, state: str) -> Page:
+def _page_of(row: Row) -> Page:
+    payload, state = decode(*row[:3]), row[3]
     if not isinstance(payload, PageClosed):
         raise TypeError(f"a page's row names a {type(payload).__name__}")
-    return msgspec.structs.replace(payload.page, state=state)
+    outdated = decode("page.outdated", *row[4:]) if row[4] is not None else None
+    told = outdated.outdated if isinstance(outdated, PageOutdated) else ()
+    return msgspec.structs.replace(payload.page, state=state, outdated=told)
 
 
 # -- exchanges ---------------------------------------------------------------------------------------------

@@ -146,6 +146,18 @@ class SqlLog(ABC):
         now = self._clock.now()
         return await self._read(lambda db: reads.count_memories(db, tenant, user, where=where, now=now))
 
+    async def facts_about(self, tenant: str, user: str, about: Sequence[tuple[str, str]]) -> list[Memory]:
+        """See `EventLog.facts_about`."""
+        return await self._read(lambda db: reads.facts_about(db, tenant, user, about))
+
+    async def facts_of(self, tenant: str, user: str, page: str) -> list[Memory]:
+        """See `EventLog.facts_of`."""
+        return await self._read(lambda db: reads.facts_of(db, tenant, user, page))
+
+    async def shown_in(self, tenant: str, user: str, records: Sequence[str], *, limit: int) -> list[str]:
+        """See `EventLog.shown_in`."""
+        return await self._read(lambda db: reads.shown_in(db, tenant, user, records, limit=limit))
+
     async def exchange(self, tenant: str, user: str, exchange_id: str) -> Exchange | None:
         """See `EventLog.exchange`."""
         return await self._read(lambda db: reads.exchange(db, tenant, user, exchange_id))

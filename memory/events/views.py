@@ -19,16 +19,19 @@ from hearth.memory.events.kinds import (
     MemoryAdded,
     MemoryChanged,
     MemoryForgotten,
+    MemoryWithdrawn,
     PageClosed,
     PageForgotten,
     PageMoved,
+    PageOutdated,
     Payload,
     RecallDrawn,
     RecallJudged,
     StepCaptured,
     UserErased,
 )
-from hearth.memory.events.sql import Database
+from hearth.memory.events.sql import Database, marks
+from hearth.memory.extract.attributes import subject_key
 from hearth.memory.filters import fold_text
 from hearth.memory.types import SEVEN_DAYS, Step
 
@@ -37,7 +40,7 @@ CLOCK_SKEW = timedelta(seconds=2)
 
 _TAIL_LIFE = SEVEN_DAYS // timedelta(microseconds=1)
 _REBUILD_ROWS = 500
-_VIEWS = ("forgotten", "step_keys", "exchanges", "sessions", "pages", "injections", "memories")
+_VIEWS = ("forgotten", "step_keys", "exchanges", "sessions", "pages", "injections", "memories", "evidence")
 
 
 def subject_of(payload: Payload) -> str:
@@ -49,11 +52,11 @@ def subject_of(payload: Payload) -> str:
             return exchange
         case PageClosed(page=page):
             return page.id
-        case PageMoved(page=page_id) | PageForgotten(page=page_id):
+        case PageMoved(page=page_id) | PageOutdated(page=page_id) | PageForgotten(page=page_id):
             return page_id
         case MemoryAdded(memory=memory) | MemoryChanged(memory=memory):
             return memory.id
-        case MemoryForgotten(memory=memory_id):
+        case MemoryForgotten(memory=memory_id) | MemoryWithdrawn(memory=memory_id):
             return memory_id
         case RecallJudged() | UserErased():
             return ""
@@ -108,9 +111,8 @@ def _fold_step(db: Database, user: int, event: Event, payload: StepCaptured) -> 
     _fold_exchange(db, user, event, step, at)
     _fold_session(db, user, event, step, at)
     _fold_keys(db, user, event, step, at)
-    if step.block is not None:
-        records = _json({*step.injected, *step.block.items})
-        db.execute("INSERT INTO injections VALUES (?, ?, ?)", (event.seq, user, records))
+    if records := {*step.injected, *(step.block.items if step.block else ())}:
+        db.execute("INSERT INTO injections VALUES (?, ?, ?)", (event.seq, user, _json(records)))
 
 
 def _fold_keys(db: Database, user: int, event: Event, step: Step, at: int) -> None:
@@ -178,7 +180,7 @@ def _fold_enriched(db: Database, user: int, event: Event, payload: ExchangeEnric
 def _fold_page_closed(db: Database, user: int, event: Event, payload: PageClosed) -> None:
     page = payload.page
     db.execute(
-        "INSERT INTO pages VALUES (?, ?, ?, ?, ?) ON CONFLICT (user_id, id) DO UPDATE SET"
+        "INSERT INTO pages VALUES (?, ?, ?, ?, ?, NULL) ON CONFLICT (user_id, id) DO UPDATE SET"
         " seq = excluded.seq, state = excluded.state, occurred = excluded.occurred",
         (user, page.id, event.seq, page.state, micros(page.occurred_at)),
     )
@@ -193,6 +195,10 @@ def _fold_page_moved(db: Database, user: int, event: Event, payload: PageMoved) 
         "UPDATE exchanges SET state = ? WHERE user_id = ? AND id = ? AND state IN ('closed', 'inactive')",
         (state, user, payload.page),
     )
+
+
+def _fold_page_outdated(db: Database, user: int, event: Event, payload: PageOutdated) -> None:
+    db.execute("UPDATE pages SET outdated = ? WHERE user_id = ? AND id = ?", (event.seq, user, payload.page))
 
 
 def _fold_page_forgotten(db: Database, user: int, event: Event, payload: PageForgotten) -> None:
@@ -223,8 +229,8 @@ def _fold_page_forgotten(db: Database, user: int, event: Event, payload: PageFor
 _REPLACED = ", ".join(
     f"{column} = excluded.{column}"
     for column in (
-        *("seq", "type", "agent", "session", "created", "occurred", "expires", "closed", "successor"),
-        *("folded", "tags", "metadata"),
+        *("seq", "type", "agent", "session", "created", "occurred", "expires", "starts", "closed"),
+        *("successor", "subject", "attribute", "folded", "tags", "metadata"),
     )
 )
 """All of a memory's row but where the log first told of it."""
@@ -233,13 +239,22 @@ _REPLACED = ", ".join(
 def _fold_memory(db: Database, user: int, event: Event, payload: MemoryAdded | MemoryChanged) -> None:
     m = payload.memory
     place = (m.scope.agent, m.scope.session)
-    times = (micros(m.created_at), micros(m.occurred_at), _optional(m.expires_at), _optional(m.valid_to))
+    times = (micros(m.created_at), micros(m.occurred_at), _optional(m.expires_at))
+    held = (micros(m.valid_from or m.occurred_at), _optional(m.valid_to))
+    about = (subject_key(m.subject), m.attribute)
     matched = (fold_text(m.text), _json(m.tags), _json(m.metadata))
     db.execute(
-        "INSERT INTO memories VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        f"INSERT INTO memories VALUES ({marks(range(18))})"
         f" ON CONFLICT (user_id, id) DO UPDATE SET {_REPLACED}",
-        (user, m.id, event.seq, m.type, *place, *times, m.successor, *matched, event.seq),
+        (user, m.id, event.seq, m.type, *place, *times, *held, m.successor, *about, *matched, event.seq),
     )
+    _drop_evidence(db, user, m.id)
+    for page in {*(one.id for one in m.evidence), m.ended_by} - {""}:
+        db.execute("INSERT INTO evidence VALUES (?, ?, ?)", (user, page, m.id))
+
+
+def _drop_evidence(db: Database, user: int, memory: str) -> None:
+    db.execute("DELETE FROM evidence WHERE user_id = ? AND memory = ?", (user, memory))
 
 
 def _optional(moment: datetime | None) -> int | None:
@@ -248,7 +263,16 @@ def _optional(moment: datetime | None) -> int | None:
 
 def _fold_memory_forgotten(db: Database, user: int, event: Event, payload: MemoryForgotten) -> None:
     _forget(db, user, event, payload.memory)
-    db.execute("DELETE FROM memories WHERE user_id = ? AND id = ?", (user, payload.memory))
+    _drop_memory(db, user, payload.memory)
+
+
+def _fold_withdrawn(db: Database, user: int, event: Event, payload: MemoryWithdrawn) -> None:
+    _drop_memory(db, user, payload.memory)
+
+
+def _drop_memory(db: Database, user: int, memory: str) -> None:
+    db.execute("DELETE FROM memories WHERE user_id = ? AND id = ?", (user, memory))
+    _drop_evidence(db, user, memory)
 
 
 # -- feedback ----------------------------------------------------------------------------------------------
@@ -307,7 +331,6 @@ def _strip(db: Database, seq: int) -> None:
     if payload is not None:
         bare = encode(payload)
         db.execute("UPDATE payloads SET version = ?, body = ? WHERE seq = ?", (bare.version, bare.body, seq))
-    db.execute("DELETE FROM injections WHERE seq = ?", (seq,))
 
 
 def _fold_erased(db: Database, user: int, event: Event, payload: UserErased) -> None:
@@ -327,11 +350,13 @@ _FOLDS: dict[type[msgspec.Struct], Callable[[Database, int, Event, Any], None]] 
     ExchangeEnriched: _fold_enriched,
     PageClosed: _fold_page_closed,
     PageMoved: _fold_page_moved,
+    PageOutdated: _fold_page_outdated,
     PageForgotten: _fold_page_forgotten,
     RecallJudged: _fold_judged,
     RecallDrawn: _fold_drawn,
     MemoryAdded: _fold_memory,
     MemoryChanged: _fold_memory,
     MemoryForgotten: _fold_memory_forgotten,
+    MemoryWithdrawn: _fold_withdrawn,
     UserErased: _fold_erased,
 }

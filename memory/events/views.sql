@@ -53,6 +53,7 @@ CREATE TABLE pages (
     seq INTEGER NOT NULL,
     state TEXT NOT NULL,
     occurred INTEGER NOT NULL,
+    outdated INTEGER,
     PRIMARY KEY (user_id, id)
 ) WITHOUT ROWID;
 CREATE INDEX pages_active ON pages (user_id, occurred) WHERE state = 'active';
@@ -68,8 +69,11 @@ CREATE TABLE memories (
     created INTEGER NOT NULL,
     occurred INTEGER NOT NULL,
     expires INTEGER,
+    starts INTEGER NOT NULL,
     closed INTEGER,
     successor TEXT,
+    subject TEXT NOT NULL,
+    attribute TEXT NOT NULL,
     folded TEXT NOT NULL,
     tags TEXT NOT NULL,
     metadata TEXT NOT NULL,
@@ -77,3 +81,11 @@ CREATE TABLE memories (
     PRIMARY KEY (user_id, id)
 ) WITHOUT ROWID;
 CREATE INDEX memories_by_time ON memories (user_id, created, first);
+CREATE INDEX memories_by_attribute ON memories (user_id, attribute, subject);
+CREATE TABLE evidence (
+    user_id INTEGER NOT NULL,
+    page TEXT NOT NULL,
+    memory TEXT NOT NULL,
+    PRIMARY KEY (user_id, page, memory)
+) WITHOUT ROWID;
+CREATE INDEX evidence_by_memory ON evidence (user_id, memory);

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
+
+_WORD: Final = re.compile(r"\w+")
+_ARTICLES: Final = frozenset(
+    {
+        *("a", "an", "the", "my", "our", "der", "die", "das", "den", "dem", "ein", "eine", "einen", "mein"),
+        *("meine", "el", "la", "los", "las", "un", "una", "mi", "le", "les", "l", "une", "mon", "ma", "il"),
+        *("lo", "gli", "i", "uno", "o", "os", "as", "um", "uma", "meu", "minha", "het", "een", "mijn"),
+    }
+)
 
 SINGLE: Final = frozenset(
     {
@@ -29,3 +39,19 @@ MANY: Final = frozenset(
 def is_single(attribute: str) -> bool:
     """True if a newer value of the attribute closes an older one."""
     return attribute in SINGLE or attribute.startswith("favourite ")
+
+
+def is_profile(subject: str, attribute: str) -> bool:
+    """True if it says who the user is, or how the assistant is to treat them."""
+    return subject == "user" and (attribute in SINGLE or attribute in ("instruction", "preference"))
+
+
+def subject_key(subject: str) -> str:
+    """The form in which subjects are compared."""
+    return value_key(subject)
+
+
+def value_key(value: str) -> str:
+    """The form in which values are compared: folded, without articles and signs."""
+    words = _WORD.findall(value.casefold())
+    return " ".join([word for word in words if word not in _ARTICLES] or words)

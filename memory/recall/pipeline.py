@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -14,11 +15,12 @@ from hearth.memory.recall.eligible import Gate, Present
 from hearth.memory.recall.pieces import Pieces, pieces_of
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.pool import Numbers, Pool, gather
-from hearth.memory.recall.query import lexical_text, shorten, told_part
+from hearth.memory.recall.query import about_the_past, lexical_text, shorten, told_part
 from hearth.memory.recall.rank import combine, signals
 from hearth.memory.recall.relevance import AMONG_MANY, FITTED_FLOOR, SMALL, relevance
 from hearth.memory.recall.time_signals import timely
-from hearth.memory.types import Block, Query, Scope, Scored, SearchResult, ShortTermView
+from hearth.memory.tiers.outdated import as_of
+from hearth.memory.types import Block, Page, Query, Scope, Scored, SearchResult, ShortTermView
 
 Verdict = Literal["in", "below floor", "already present", "duplicate", "over budget", "stale", "filtered"]
 
@@ -41,7 +43,7 @@ def recall_block(
     `generation` is the user's current one, `embedder` the name of the one that made the vectors, `budget` in
     tokens (None: the policy's). Time is the query's `at`. Pure, and deterministic for equal arguments.
     """
-    pool = gather(result, view, lexical_text(query, policy))
+    pool = _as_of(gather(result, view, lexical_text(query, policy)), query)
     query = structs.replace(query, text=shorten(query.text, policy.lexical_characters))
     pieces = pieces_of(pool.records)
     values = signals(pool, pieces, query, policy.weights)
@@ -68,6 +70,16 @@ def recall_block(
     return made.block, _scored(pool, order, scores[own], chances[order], named, verdicts, made.tokens)
 
 
+def _as_of(pool: Pool, query: Query) -> Pool:
+    """The pool without what pages say that holds no more, unless the past is asked for."""
+    past = about_the_past(query)
+    records = [
+        as_of(record, query.at, past=past, timezone=query.timezone) if isinstance(record, Page) else record
+        for record in pool.records
+    ]
+    return replace(pool, records=records)
+
+
 def _ranked(pieces: Pieces, scores: Numbers) -> list[int]:
     """Best first; equal scores by id, so that the order in which stores answered never shows."""
     rounded = np.round(scores, 9).tolist()
@@ -92,7 +104,7 @@ def _verdicts(
     floor = FITTED_FLOOR if policy.floor is None else policy.floor
     least = _least(len(order), float(chances.max(initial=0.0)), policy)
     present = Present((*gate.query.present, told_part(gate.query.text)))
-    verdicts: list[Verdict] = ["below floor"] * len(order)
+    verdicts: list[Verdict] = ["below floor"] * len(pool.records)
     reached = False
     for i in order:
         record = pool.records[i]

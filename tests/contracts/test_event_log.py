@@ -15,11 +15,23 @@ from hearth.memory.events.kinds import (
     ExchangeEnriched,
     MemoryAdded,
     MemoryChanged,
+    MemoryWithdrawn,
     PageMoved,
+    PageOutdated,
     StepCaptured,
 )
 from hearth.memory.ports import EventLog, MemoryFilter
-from hearth.memory.types import Page, PlacedBlock, Scope, Tails, ToolUse, Usage
+from hearth.memory.types import (
+    Evidence,
+    Memory,
+    Outdated,
+    Page,
+    PlacedBlock,
+    Scope,
+    Tails,
+    ToolUse,
+    Usage,
+)
 from tests.events import START, ManualClock, erase, event, forget_memory, forget_page, memory, page, step
 
 ALICE = Scope(tenant="acme", user="alice")
@@ -610,3 +622,81 @@ async def test_a_step_in_flight_while_its_exchange_is_forgotten_stays_out(log: E
     found = await log.exchange("acme", "alice", "x")
     assert found is not None
     assert (found.reply_text, found.steps) == ("again", 1)
+
+
+# -- facts --------------------------------------------------------------------------------------------------
+
+
+def fact(id: str, value: str, *pages: str, **more: Any) -> Event:
+    told = tuple(Evidence(id=page, role="user", quote="I work", at=START) for page in pages)
+    about = {"subject": "user", "attribute": "employer", "value": value, "evidence": told}
+    return memory(value, id=id, **{**about, **more})
+
+
+def values(facts: list[Memory]) -> list[str]:
+    return [fact.value for fact in facts]
+
+
+async def test_facts_are_found_by_what_they_are_about_and_by_their_pages(log: EventLog) -> None:
+    """Closed ones too; by any form of the subject; what a page ended is found by it as well."""
+    acme = fact("m1", "Acme", "x1", valid_to=START + MINUTE, ended_by="x2", successor="m2")
+    borealis = fact("m2", "Borealis", "x2", "x3")
+    await log.append([acme, borealis, memory("Rex", subject="user", attribute="pet", value="Rex")])
+    assert values(await log.facts_about("acme", "alice", [("User", "employer")])) == ["Borealis", "Acme"]
+    assert await log.facts_about("acme", "bob", [("user", "employer")]) == []
+    assert values(await log.facts_of("acme", "alice", "x2")) == ["Acme", "Borealis"]
+    assert values(await log.facts_of("acme", "alice", "x3")) == ["Borealis"]
+    less = fact("m2", "Borealis", "x2").payload.memory
+    await log.append([event(MemoryChanged(memory=less, changed=("evidence",)))])
+    assert await log.facts_of("acme", "alice", "x3") == []
+
+
+async def test_what_held_at_a_moment_is_listed(log: EventLog) -> None:
+    """From its beginning, which may lie before it was said, up to its end."""
+    first = fact("m1", "Acme", valid_from=START - MINUTE, valid_to=START + MINUTE, successor="m2")
+    second = fact("m2", "Borealis", valid_from=START + MINUTE)
+    await log.append([first, second])
+    moments = (START - 2 * MINUTE, START - MINUTE, START, START + MINUTE)
+    assert [await texts(log, as_of=at) for at in moments] == [set(), {"Acme"}, {"Acme"}, {"Borealis"}]
+
+
+async def test_a_withdrawn_memory_comes_back_as_it_was(log: EventLog) -> None:
+    """Unlike a forgotten one, whose content is refused for ever."""
+    told = fact("m1", "Acme", "x1")
+    await log.append([told, event(MemoryWithdrawn(memory="m1"))])
+    assert await texts(log) == set()
+    assert await log.facts_of("acme", "alice", "x1") == []
+    await log.append([event(told.payload)])
+    assert await texts(log) == {"Acme"}
+    await log.append([forget_memory("m1"), event(told.payload)])
+    assert await texts(log) == set()
+
+
+async def test_a_page_carries_its_marks_until_they_are_replaced(log: EventLog) -> None:
+    """They are the page's own content: they go with it."""
+    mark = Outdated(role="user", quote="I work", fact="m1", until=START)
+    await log.append([step("x1"), page("x1"), event(PageOutdated(page="x1", outdated=(mark,)))])
+    found = await log.record("acme", "alice", "x1")
+    assert isinstance(found, Page)
+    assert found.outdated == (mark,)
+    await log.append([event(PageOutdated(page="x1", outdated=()))])
+    (found,) = await log.pages("acme", "alice", limit=1)
+    assert found.outdated == ()
+    await log.append([forget_page("x1")])
+    assert not any(isinstance(one.payload, PageOutdated) for one in await log.read())
+
+
+async def test_exchanges_that_were_shown_a_record_are_found(log: EventLog) -> None:
+    """The latest first, whether by a block or by ids alone; never another user's."""
+    block = PlacedBlock(exchange="x2", text="…", tokens=1, items=("m1",), at=START)
+    await log.append(
+        [
+            step("x1", injected=("m1", "m2")),
+            step("x2", block=block),
+            step("x3", injected=("m2",)),
+            step("x4", injected=("m1",), user="bob"),
+        ]
+    )
+    assert await log.shown_in("acme", "alice", ["m1"], limit=10) == ["x2", "x1"]
+    assert await log.shown_in("acme", "alice", ["m1", "m2"], limit=1) == ["x3"]
+    assert await log.shown_in("acme", "alice", [], limit=10) == []

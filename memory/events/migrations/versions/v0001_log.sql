@@ -118,6 +118,7 @@ CREATE TABLE pages (
     seq bigint NOT NULL,
     state text COLLATE "C" NOT NULL,
     occurred bigint NOT NULL,
+    outdated bigint,
     PRIMARY KEY (user_id, id)
 );
 CREATE INDEX pages_active ON pages (user_id, occurred, seq) WHERE state = 'active';
@@ -133,8 +134,11 @@ CREATE TABLE memories (
     created bigint NOT NULL,
     occurred bigint NOT NULL,
     expires bigint,
+    starts bigint NOT NULL,
     closed bigint,
     successor text COLLATE "C",
+    subject text COLLATE "C" NOT NULL,
+    attribute text COLLATE "C" NOT NULL,
     folded text NOT NULL,
     tags text NOT NULL,
     metadata text NOT NULL,
@@ -142,6 +146,14 @@ CREATE TABLE memories (
     PRIMARY KEY (user_id, id)
 );
 CREATE INDEX memories_by_time ON memories (user_id, created, first);
+CREATE INDEX memories_by_attribute ON memories (user_id, attribute, subject);
+CREATE TABLE evidence (
+    user_id bigint NOT NULL,
+    page text COLLATE "C" NOT NULL,
+    memory text COLLATE "C" NOT NULL,
+    PRIMARY KEY (user_id, page, memory)
+);
+CREATE INDEX evidence_by_memory ON evidence (user_id, memory);
 -- What lexical search weighs words by, of each owner alone.
 CREATE TABLE term_records (
     owner text COLLATE "C" NOT NULL,

@@ -1,0 +1,127 @@
+"""The fact decider: reads each page's statements and decides what they do to the facts that are known."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import reduce
+from typing import Final
+from uuid import NAMESPACE_URL, uuid5
+
+from hearth.memory import metrics
+from hearth.memory.events.kinds import Event, PageClosed, PageForgotten, PageMoved, Payload
+from hearth.memory.extract.attributes import subject_key, value_key
+from hearth.memory.outdating import outdated_pages
+from hearth.memory.ports import Clock, EventLog, Extractor
+from hearth.memory.tiers.facts import Facts, Told, chain_of, changes, is_late, pages_of, retold, tell
+from hearth.memory.tiers.indexed import as_stored
+from hearth.memory.tiers.pages import decisions
+from hearth.memory.types import CandidateFact, Memory, Page
+
+_NAMESPACE: Final = uuid5(NAMESPACE_URL, "hearth:fact")
+_UNNAMED: Final = ("ends", "corrects")
+"""Acts whose words may leave open which fact they are about."""
+
+
+class FactDecider:
+    """Turns what users say into facts, and takes back what was said on a branch that is left.
+
+    A page that comes a second time, that left its branch or was forgotten loses its facts before they are
+    read again, so that what stands is what the live pages say.
+    """
+
+    name = "facts"
+    kinds = ("page.closed", "page.moved", "page.forgotten")
+
+    def __init__(self, *, log: EventLog, extractor: Extractor, clock: Clock) -> None:
+        self._log = log
+        self._extractor = extractor
+        self._clock = clock
+
+    def together(self, events: Sequence[Event]) -> int:
+        """How many of the head may be handled at once: one a user, whose facts rest on one another."""
+        users: set[tuple[str, str]] = set()
+        for count, event in enumerate(events):
+            if (event.tenant, event.user) in users:
+                return count
+            users.add((event.tenant, event.user))
+        return len(events)
+
+    async def probe(self, event: Event) -> None:
+        """There is no store to be down."""
+
+    async def handle(self, events: Sequence[Event]) -> list[Event]:
+        """Decide for each page that came, moved or went."""
+        return [decision for event in events for decision in decisions(event, await self._decide(event))]
+
+    async def _decide(self, event: Event) -> list[Payload]:
+        id = _page_of(event)
+        page = await self._live(event, id)
+        said = [] if page is None else await self._read(page)
+        touched = await self._log.facts_of(event.tenant, event.user, id)
+        if not (said or touched):
+            return []
+        before = await self._known(event, page, said, touched)
+        if touched or any(is_late(before, one) for one in said):
+            after = await self._retold(event, before, [*touched, *(one.said for one in said)], said)
+        else:
+            after = reduce(tell, said, before)
+        forgotten = isinstance(event.payload, PageForgotten)
+        made = changes(before, after, now=self._clock.now(), forgotten=forgotten)
+        for payload in made:
+            metrics.FACTS.labels(str(payload.__struct_config__.tag)).inc()
+        return [*made, *await outdated_pages(self._log, event.tenant, event.user, before, after)]
+
+    async def _retold(
+        self, event: Event, before: Facts, about: Sequence[Memory | CandidateFact], said: Sequence[Told]
+    ) -> Facts:
+        """The facts with the chains that something is about built anew from what their live pages say."""
+        chains = {chain_of(one) for one in about}
+        inside = {id: fact for id, fact in before.items() if chain_of(fact) in chains}
+        told = list(said)
+        for id in pages_of(inside.values()):
+            page = await self._live(event, id) if id != _page_of(event) else None
+            told += [] if page is None else await self._read(page)
+        concerned = [one for one in told if one.said.act in _UNNAMED or chain_of(one.said) in chains]
+        outside = {id: fact for id, fact in before.items() if id not in inside}
+        return {**outside, **retold(inside, concerned)}
+
+    async def _read(self, page: Page) -> list[Told]:
+        said = await asyncio.to_thread(self._extractor.extract, as_stored(page))
+        return [Told(page, one, _id(one, page)) for one in said]
+
+    async def _live(self, event: Event, id: str) -> Page | None:
+        """The page as it stands now, if its words are the user's and on the live branch."""
+        found = await self._log.record(event.tenant, event.user, id)
+        if not isinstance(found, Page) or found.state != "active" or found.kind != "dialogue":
+            return None
+        return found
+
+    async def _known(
+        self, event: Event, page: Page | None, said: Sequence[Told], touched: Sequence[Memory]
+    ) -> dict[str, Memory]:
+        """All facts that what was said may bear on, of those that the page's agent shares."""
+        found = list(touched)
+        if page is not None and page.previous and any(one.said.act == "corrects" for one in said):
+            found += await self._log.facts_of(event.tenant, event.user, page.previous)
+        about = [(one.said.subject, one.said.attribute) for one in said]
+        about += [(fact.subject, fact.attribute) for fact in found]
+        found += await self._log.facts_about(event.tenant, event.user, about)
+        owner = page.scope.owner if page is not None else next(fact.scope.owner for fact in touched)
+        return {fact.id: fact for fact in found if fact.scope.owner == owner}
+
+
+def _page_of(event: Event) -> str:
+    match event.payload:
+        case PageClosed(page=page):
+            return page.id
+        case PageMoved(page=id) | PageForgotten(page=id):
+            return id
+        case _:
+            raise TypeError(f"{event.kind} is about no page")
+
+
+def _id(said: CandidateFact, page: Page) -> str:
+    """The same whenever the page is read: a branch that returns brings its facts back as they were."""
+    value = value_key(said.value or said.statement)
+    return uuid5(_NAMESPACE, "\0".join((page.id, subject_key(said.subject), said.attribute, value))).hex

@@ -1,0 +1,297 @@
+"""What statements do to the facts that are known: add, confirm, replace, end, correct. Pure.
+
+Facts of one subject and attribute stand beside each other, or, where the attribute has one value at a time,
+in a chain in which each closes the one before. `tell` adds what was said last; where something was said
+earlier than what is known, or is taken back, `retold` builds the facts anew from what the pages say, so that
+it does not matter in which order exchanges are read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Final, NamedTuple, TypeAlias
+
+from msgspec import structs
+
+from hearth.memory.events.kinds import (
+    MemoryAdded,
+    MemoryChanged,
+    MemoryForgotten,
+    MemoryWithdrawn,
+    Payload,
+)
+from hearth.memory.extract.attributes import is_profile, is_single, subject_key, value_key
+from hearth.memory.types import CandidateFact, Evidence, Memory, Page
+
+Facts: TypeAlias = Mapping[str, Memory]
+"""Facts by id, closed ones among them."""
+
+_MOST_EVIDENCE: Final = 20
+"""Quotes kept of one fact: the first ones, which made it, and the latest."""
+
+
+class Told(NamedTuple):
+    """One statement where it was made."""
+
+    page: Page
+    said: CandidateFact
+    id: str
+    """Of the fact that it makes, if it makes one."""
+
+
+class Chain(NamedTuple):
+    """What facts bear on one another, and nothing else does."""
+
+    subject: str
+    attribute: str
+    value: str
+    """Empty where the attribute has one value at a time."""
+
+
+def chain_of(one: Memory | CandidateFact) -> Chain:
+    """The chain of a fact, or of the fact that a statement is about."""
+    text = one.text if isinstance(one, Memory) else one.statement
+    value = "" if is_single(one.attribute) else value_key(one.value if one.attribute else text)
+    return Chain(subject_key(one.subject), one.attribute, value)
+
+
+def is_late(known: Facts, told: Told) -> bool:
+    """True if something of the same chain was said after it."""
+    chain, at = chain_of(told.said), told.page.occurred_at
+    return any(
+        fact.occurred_at > at or any(one.at > at for one in fact.evidence)
+        for fact in known.values()
+        if chain_of(fact) == chain
+    )
+
+
+def pages_of(facts: Iterable[Memory]) -> list[str]:
+    """The pages that the facts rest on, or were ended by."""
+    named = (id for fact in facts for id in (*(one.id for one in fact.evidence), fact.ended_by))
+    return [id for id in dict.fromkeys(named) if id]
+
+
+def retold(known: Facts, told: Iterable[Told]) -> Facts:
+    """The facts as what was added or changed by hand and what was told make them, in order of time.
+
+    What was changed by hand stands for the statement that it was read from.
+    """
+    facts = {fact.id: _by_hand(fact) for fact in known.values() if fact.source == "api"}
+    waiting = sorted(facts.values(), key=_said_at)
+    made: Facts = {}
+    for one in sorted(told, key=lambda one: (one.page.occurred_at, one.page.id)):
+        if one.id in facts:
+            continue
+        while waiting and waiting[0].occurred_at <= one.page.occurred_at:
+            made = put(made, waiting.pop(0))
+        made = tell(made, one)
+    for fact in waiting:
+        made = put(made, fact)
+    return made
+
+
+def tell(known: Facts, told: Told) -> Facts:
+    """The facts after a statement that nothing known of its chain was said after."""
+    match told.said.act:
+        case "ends" | "denies":
+            return _end(known, told)
+        case "corrects":
+            return _correct(known, told)
+        case _:
+            return _assert(known, told)
+
+
+def put(known: Facts, new: Memory) -> Facts:
+    """The facts with the new one in its place in time: where there is one value at a time it closes the one
+    before it, and the one after closes it.
+    """
+    if not is_single(new.attribute):
+        return {**known, new.id: new}
+    beside = [fact for fact in _beside(known, chain_of(new)) if not _never(fact)]
+    later = [fact for fact in beside if fact.occurred_at > new.occurred_at]
+    closed = _closed(new, later[0]) if later else new
+    held = (fact for fact in beside if fact not in later and _is_open(fact, new.occurred_at, later))
+    return {**known, new.id: closed, **{fact.id: _closed(fact, new) for fact in held}}
+
+
+def changes(before: Facts, after: Facts, *, now: datetime, forgotten: bool) -> list[Payload]:
+    """What must be decided to come from one to the other. `forgotten`: what goes must never come back."""
+    made: list[Payload] = []
+    for id in before:
+        if id not in after and forgotten:
+            made.append(MemoryForgotten(memory=id, reason="its exchange was forgotten"))
+        elif id not in after:
+            made.append(MemoryWithdrawn(memory=id))
+    for id, fact in after.items():
+        old = before.get(id)
+        if old is None:
+            made.append(MemoryAdded(memory=fact))
+        elif changed := _differing(old, fact):
+            made.append(MemoryChanged(memory=structs.replace(fact, updated_at=now), changed=changed))
+    return made
+
+
+def holds(fact: Memory, at: datetime) -> bool:
+    """Whether the fact held at that moment, by what is known now."""
+    return _start(fact) <= at and (fact.valid_to is None or fact.valid_to > at)
+
+
+def _differing(old: Memory, new: Memory) -> tuple[str, ...]:
+    names = (name for name in new.__struct_fields__ if name != "updated_at")
+    return tuple(name for name in names if getattr(old, name) != getattr(new, name))
+
+
+def _assert(known: Facts, told: Told) -> Facts:
+    said, page = told.said, told.page
+    for fact in _beside(known, chain_of(said)):
+        if _says(fact, said) and _is_open(fact, page.occurred_at):
+            return {**known, fact.id: _confirmed(fact, told)}
+    new = _fact(told)
+    return {**known, new.id: new} if said.act == "adds" else put(known, new)
+
+
+def _end(known: Facts, told: Told) -> Facts:
+    """Close what the words say has ended. What nobody knew of needs no end."""
+    said, page = told.said, told.page
+    made = dict(known)
+    for fact in known.values():
+        if (subject_key(fact.subject), fact.attribute) != (subject_key(said.subject), said.attribute):
+            continue
+        named = _says(fact, said) if said.value else all(one.id != page.id for one in fact.evidence)
+        if named and _is_open(fact, page.occurred_at):
+            until = max(_start(fact), said.valid_to or page.occurred_at)
+            made[fact.id] = structs.replace(fact, valid_to=until, ended_by=page.id)
+    return made
+
+
+def _correct(known: Facts, told: Told) -> Facts:
+    """Put the right one in the wrong one's place, from the wrong one's beginning."""
+    said, page = told.said, told.page
+    wrong = _wrong(known, said, page)
+    if wrong is None:
+        asserted = told._replace(said=structs.replace(said, act="asserts"))
+        return _assert(known, asserted) if said.attribute else known
+    start = _start(wrong)
+    right = structs.replace(
+        _fact(told),
+        text=said.statement if said.attribute else _with_value(wrong, said.value),
+        type=wrong.type,
+        subject=wrong.subject,
+        attribute=wrong.attribute,
+        valid_from=said.valid_from or start,
+        source="correction",
+        confidence=1.0,
+    )
+    never = structs.replace(wrong, valid_from=start, valid_to=start, successor=right.id, ended_by=page.id)
+    return {**known, wrong.id: never, right.id: right}
+
+
+def _wrong(known: Facts, said: CandidateFact, page: Page) -> Memory | None:
+    """The fact that is set right: of the named value; else the one that the exchange before said last."""
+    current = [fact for fact in known.values() if _is_open(fact, page.occurred_at)]
+    if said.attribute:
+        about = (subject_key(said.subject), said.attribute)
+        current = [fact for fact in current if (subject_key(fact.subject), fact.attribute) == about]
+    if said.wrong:
+        current = [f for f in current if f.value and value_key(f.value) == value_key(said.wrong)]
+    elif not said.attribute:
+        current = [f for f in current if f.value and any(one.id == page.previous for one in f.evidence)]
+    return max(current, key=_said_at, default=None)
+
+
+def _with_value(wrong: Memory, value: str) -> str:
+    """The wrong statement with the right value in it."""
+    found = re.search(re.escape(wrong.value), wrong.text, re.IGNORECASE)
+    return value if found is None else f"{wrong.text[: found.start()]}{value}{wrong.text[found.end() :]}"
+
+
+def _confirmed(fact: Memory, told: Told) -> Memory:
+    """The fact with one quote more; the same page adds nothing, and what was added by hand needs none."""
+    said, page = told.said, told.page
+    if fact.source == "api" or any(one.id == page.id for one in fact.evidence):
+        return fact
+    evidence = (*fact.evidence, _evidence(said, page))
+    if len(evidence) > _MOST_EVIDENCE:
+        half = _MOST_EVIDENCE // 2
+        evidence = (*evidence[:half], *evidence[-half:])
+    sure = 1 - (1 - fact.confidence) * (1 - said.confidence)
+    return structs.replace(
+        fact,
+        evidence=evidence,
+        confidence=round(sure, 4),
+        importance=max(fact.importance, said.importance),
+    )
+
+
+def _fact(told: Told) -> Memory:
+    page, said, id = told
+    return Memory(
+        id=id,
+        scope=page.scope,
+        generation=page.generation,
+        type="persona" if is_profile(said.subject, said.attribute) else "fact",
+        text=said.statement,
+        subject=said.subject,
+        attribute=said.attribute,
+        value=said.value,
+        confidence=said.confidence,
+        importance=said.importance,
+        occurred_at=page.occurred_at,
+        created_at=page.occurred_at,
+        updated_at=page.occurred_at,
+        valid_from=said.valid_from,
+        valid_to=said.valid_to,
+        happens_at=said.happens_at,
+        evidence=(_evidence(said, page),),
+        source="extraction",
+    )
+
+
+def _evidence(said: CandidateFact, page: Page) -> Evidence:
+    return Evidence(id=page.id, role="user", quote=said.quote, at=page.occurred_at)
+
+
+def _closed(fact: Memory, successor: Memory) -> Memory:
+    by = successor.evidence[0].id if successor.evidence else ""
+    until = max(_start(fact), _start(successor))
+    return structs.replace(fact, valid_to=until, successor=successor.id, ended_by=by)
+
+
+def _by_hand(fact: Memory) -> Memory:
+    """What was added by hand as it was before anything said later closed it."""
+    if not (fact.ended_by or fact.successor):
+        return fact
+    return structs.replace(fact, valid_to=None, successor=None, ended_by="")
+
+
+def _beside(known: Facts, chain: Chain) -> list[Memory]:
+    """Facts of that chain, in the order in which they were said."""
+    return sorted((fact for fact in known.values() if chain_of(fact) == chain), key=_said_at)
+
+
+def _says(fact: Memory, said: CandidateFact) -> bool:
+    if said.attribute:
+        return value_key(fact.value) == value_key(said.value)
+    return value_key(fact.text) == value_key(said.statement)
+
+
+def _is_open(fact: Memory, at: datetime, later: Iterable[Memory] = ()) -> bool:
+    """True if nothing said up to then has ended it: an end that was foreseen may still be ahead."""
+    if fact.valid_to is None or fact.successor in {one.id for one in later}:
+        return True
+    return not (fact.ended_by or fact.successor) and fact.valid_to > at
+
+
+def _never(fact: Memory) -> bool:
+    """True for what was set right: it never held."""
+    return fact.valid_to is not None and fact.valid_to <= _start(fact)
+
+
+def _start(fact: Memory) -> datetime:
+    return fact.valid_from or fact.occurred_at
+
+
+def _said_at(fact: Memory) -> tuple[datetime, str]:
+    return fact.occurred_at, fact.id
