@@ -20,7 +20,7 @@ Metadata: TypeAlias = dict[str, JsonScalar]
 
 MemoryType = Literal["fact", "persona", "episode", "knowledge"]
 PageKind = Literal["dialogue", "carry-over"]
-PageState = Literal["active", "inactive"]
+PageState = Literal["active", "inactive", "evicted"]
 Outcome = Literal["complete", "partial", "failed"]
 Role = Literal["user", "assistant"]
 
@@ -95,7 +95,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, tag="page", tag_field="rec
     """The page before this one in its session and branch."""
     kind: PageKind = "dialogue"
     state: PageState = "active"
-    """Inactive: a branch that the client has left; out of recall and promotion."""
+    """Inactive: a branch that the client has left; evicted: gone cold. Neither is recalled or promoted."""
     timezone: str = "UTC"
     """IANA name of the user's zone when it was said."""
     injected: tuple[str, ...] = ()
@@ -196,6 +196,31 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, tag="memory", tag_field=
     def __post_init__(self) -> None:
         for moment in (self.occurred_at, self.created_at, self.updated_at):
             utc(moment)
+
+
+class Segment(msgspec.Struct, frozen=True, kw_only=True):
+    """Pages on one topic: mid-term memory. Its heat is kept apart, since every recall changes that."""
+
+    id: str
+    owner: str
+    """Whose pages they are, as `Scope.owner`."""
+    pages: int
+    size: int
+    """Bytes of the pages' texts."""
+    centroid: bytes
+    """The mean direction of the pages' vectors, a signed byte for each dimension."""
+    keywords: dict[str, int]
+    """In how many pages each stands."""
+    session: str = ""
+    """Of the page that joined last."""
+    opened_at: datetime
+    last_at: datetime
+    """When its first and its latest page were said."""
+    closed: bool = False
+    """True once its topic has rested for long; a page that returns to it opens it again."""
+    pinned: bool = False
+    promoted: int = 0
+    """Pages that it had when it was promoted last."""
 
 
 Record: TypeAlias = Page | Memory

@@ -17,7 +17,14 @@ PAGE_ROWS = 400
 PAGE_BYTES = 4_000_000
 """Stored payloads of a page, unless a single one is larger."""
 
-_PLACES = {"seq": "seq", "first": "seq", "last_step": "seq", "outdated": "seq", "partition": "partition"}
+_PLACES = {
+    "seq": "seq",
+    "first": "seq",
+    "last_step": "seq",
+    "outdated": "seq",
+    "changed": "seq",
+    "partition": "partition",
+}
 """Columns that say where an event is, by what the event's own row calls it; 0 where there is none."""
 _FLAGS = frozenset({"isolated"})
 """Columns that are true or false; SQLite has no type for that."""
@@ -62,7 +69,16 @@ OTHERS = (
         ("user_id", "id"),
         ("user_id", "id", "agent", "isolated", "exchanges", "started", "last", "first"),
     ),
-    Table("pages", ("user_id", "id"), ("user_id", "id", "seq", "state", "occurred", "outdated")),
+    Table(
+        "pages",
+        ("user_id", "id"),
+        ("user_id", "id", "seq", "state", "occurred", "outdated", "owner", "session", "size", "segment"),
+    ),
+    Table(
+        "segments",
+        ("user_id", "id"),
+        ("user_id", "id", "seq", "owner", "state", "level", "touched", "fade", "changed"),
+    ),
     Table("injections", ("seq",), ("seq", "user_id", "records")),
     Table(
         "memories",

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from hearth.memory.tiers.heat import Heat
 from hearth.memory.types import (
     DrawnItem,
     Judgement,
@@ -19,6 +20,7 @@ from hearth.memory.types import (
     Page,
     PageState,
     Ranking,
+    Segment,
     Step,
     Usage,
     utc,
@@ -60,6 +62,48 @@ class PageOutdated(msgspec.Struct, frozen=True, kw_only=True, tag="page.outdated
 
     page: str
     outdated: tuple[Outdated, ...]
+
+
+class PageSegmented(msgspec.Struct, frozen=True, kw_only=True, tag="page.segmented", tag_field="kind"):
+    """A page left short-term memory for a segment, or its segment because it left its branch."""
+
+    page: str
+    segment: str | None
+    reason: str
+    affinity: float = 0.0
+
+
+class SegmentChanged(msgspec.Struct, frozen=True, kw_only=True, tag="segment.changed", tag_field="kind"):
+    """A segment's new state, whole; what was written of it before goes."""
+
+    segment: Segment
+    heat: Heat
+
+
+class SegmentVisited(msgspec.Struct, frozen=True, kw_only=True, tag="segment.visited", tag_field="kind"):
+    """A recall showed something of a segment; its heat with that."""
+
+    segment: str
+    exchange: str
+    weight: float
+    heat: Heat
+
+
+class SegmentPromoted(msgspec.Struct, frozen=True, kw_only=True, tag="segment.promoted", tag_field="kind"):
+    """A segment was hot: what it had gained went to long-term memory."""
+
+    segment: str
+    pages: int
+    """That it had."""
+    warmth: float
+
+
+class SegmentEvicted(msgspec.Struct, frozen=True, kw_only=True, tag="segment.evicted", tag_field="kind"):
+    """A segment left mid-term memory with its pages; the log still has their words."""
+
+    segment: str
+    reason: str
+    warmth: float
 
 
 class MemoryAdded(msgspec.Struct, frozen=True, kw_only=True, tag="memory.added", tag_field="kind"):
@@ -131,6 +175,11 @@ Payload: TypeAlias = (
     | PageClosed
     | PageMoved
     | PageOutdated
+    | PageSegmented
+    | SegmentChanged
+    | SegmentVisited
+    | SegmentPromoted
+    | SegmentEvicted
     | MemoryAdded
     | MemoryChanged
     | MemoryForgotten
@@ -147,6 +196,11 @@ VERSIONS: dict[str, int] = {
     "page.closed": 1,
     "page.moved": 1,
     "page.outdated": 1,
+    "page.segmented": 1,
+    "segment.changed": 1,
+    "segment.visited": 1,
+    "segment.promoted": 1,
+    "segment.evicted": 1,
     "memory.added": 1,
     "memory.changed": 1,
     "memory.forgotten": 1,

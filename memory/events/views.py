@@ -24,15 +24,21 @@ from hearth.memory.events.kinds import (
     PageForgotten,
     PageMoved,
     PageOutdated,
+    PageSegmented,
     Payload,
     RecallDrawn,
     RecallJudged,
+    SegmentChanged,
+    SegmentEvicted,
+    SegmentPromoted,
+    SegmentVisited,
     StepCaptured,
     UserErased,
 )
 from hearth.memory.events.sql import Database, marks
 from hearth.memory.extract.attributes import subject_key
 from hearth.memory.filters import fold_text
+from hearth.memory.tiers.short_term import text_size
 from hearth.memory.types import SEVEN_DAYS, Step
 
 CLOCK_SKEW = timedelta(seconds=2)
@@ -40,7 +46,17 @@ CLOCK_SKEW = timedelta(seconds=2)
 
 _TAIL_LIFE = SEVEN_DAYS // timedelta(microseconds=1)
 _REBUILD_ROWS = 500
-_VIEWS = ("forgotten", "step_keys", "exchanges", "sessions", "pages", "injections", "memories", "evidence")
+_VIEWS = (
+    "forgotten",
+    "step_keys",
+    "exchanges",
+    "sessions",
+    "pages",
+    "injections",
+    "memories",
+    "evidence",
+    "segments",
+)
 
 
 def subject_of(payload: Payload) -> str:
@@ -52,8 +68,17 @@ def subject_of(payload: Payload) -> str:
             return exchange
         case PageClosed(page=page):
             return page.id
-        case PageMoved(page=page_id) | PageOutdated(page=page_id) | PageForgotten(page=page_id):
+        case (
+            PageMoved(page=page_id)
+            | PageOutdated(page=page_id)
+            | PageSegmented(page=page_id)
+            | PageForgotten(page=page_id)
+        ):
             return page_id
+        case SegmentChanged(segment=segment):
+            return segment.id
+        case SegmentVisited(segment=id) | SegmentPromoted(segment=id) | SegmentEvicted(segment=id):
+            return id
         case MemoryAdded(memory=memory) | MemoryChanged(memory=memory):
             return memory.id
         case MemoryForgotten(memory=memory_id) | MemoryWithdrawn(memory=memory_id):
@@ -180,9 +205,13 @@ def _fold_enriched(db: Database, user: int, event: Event, payload: ExchangeEnric
 def _fold_page_closed(db: Database, user: int, event: Event, payload: PageClosed) -> None:
     page = payload.page
     db.execute(
-        "INSERT INTO pages VALUES (?, ?, ?, ?, ?, NULL) ON CONFLICT (user_id, id) DO UPDATE SET"
-        " seq = excluded.seq, state = excluded.state, occurred = excluded.occurred",
-        (user, page.id, event.seq, page.state, micros(page.occurred_at)),
+        "INSERT INTO pages VALUES (?, ?, ?, ?, ?, NULL, ?, ?, ?, NULL)"
+        " ON CONFLICT (user_id, id) DO UPDATE SET"
+        " seq = excluded.seq, state = excluded.state, occurred = excluded.occurred, size = excluded.size",
+        (
+            *(user, page.id, event.seq, page.state, micros(page.occurred_at)),
+            *(page.scope.owner, page.scope.session, text_size(page)),
+        ),
     )
     state = "closed" if page.state == "active" else "inactive"
     db.execute("UPDATE exchanges SET state = ? WHERE user_id = ? AND id = ?", (state, user, page.id))
@@ -199,6 +228,12 @@ def _fold_page_moved(db: Database, user: int, event: Event, payload: PageMoved) 
 
 def _fold_page_outdated(db: Database, user: int, event: Event, payload: PageOutdated) -> None:
     db.execute("UPDATE pages SET outdated = ? WHERE user_id = ? AND id = ?", (event.seq, user, payload.page))
+
+
+def _fold_page_segmented(db: Database, user: int, event: Event, payload: PageSegmented) -> None:
+    db.execute(
+        "UPDATE pages SET segment = ? WHERE user_id = ? AND id = ?", (payload.segment, user, payload.page)
+    )
 
 
 def _fold_page_forgotten(db: Database, user: int, event: Event, payload: PageForgotten) -> None:
@@ -273,6 +308,52 @@ def _fold_withdrawn(db: Database, user: int, event: Event, payload: MemoryWithdr
 def _drop_memory(db: Database, user: int, memory: str) -> None:
     db.execute("DELETE FROM memories WHERE user_id = ? AND id = ?", (user, memory))
     _drop_evidence(db, user, memory)
+
+
+# -- segments ----------------------------------------------------------------------------------------------
+
+
+def _fold_segment(db: Database, user: int, event: Event, payload: SegmentChanged) -> None:
+    """The newest state is all that counts, and may lack what an older one knew of a forgotten page."""
+    segment, heat = payload.segment, payload.heat
+    older = (
+        "SELECT seq FROM events WHERE user_id = ? AND subject = ? AND seq < ? AND kind = 'segment.changed'"
+    )
+    _redact(db, older, (user, segment.id, event.seq))
+    db.execute(
+        "INSERT INTO segments VALUES (?, ?, ?, ?, 'live', ?, ?, ?, ?) ON CONFLICT (user_id, id) DO UPDATE SET"
+        " seq = excluded.seq, state = excluded.state, level = excluded.level, touched = excluded.touched,"
+        " fade = excluded.fade, changed = excluded.changed",
+        (
+            *(user, segment.id, event.seq, segment.owner),
+            *(heat.level, _optional(heat.touched), heat.fade_hours, event.seq),
+        ),
+    )
+
+
+def _fold_visited(db: Database, user: int, event: Event, payload: SegmentVisited) -> None:
+    heat = payload.heat
+    db.execute(
+        "UPDATE segments SET level = ?, touched = ?, fade = ?, changed = ? WHERE user_id = ? AND id = ?",
+        (
+            *(heat.level, _optional(heat.touched), heat.fade_hours, event.seq),
+            *(user, payload.segment),
+        ),
+    )
+
+
+def _fold_promoted(db: Database, user: int, event: Event, payload: SegmentPromoted) -> None:
+    """The state that comes with it says so; there is nothing else to fold."""
+
+
+def _fold_evicted(db: Database, user: int, event: Event, payload: SegmentEvicted) -> None:
+    named = (user, payload.segment)
+    db.execute(
+        "UPDATE segments SET state = 'evicted', changed = ? WHERE user_id = ? AND id = ?", (event.seq, *named)
+    )
+    db.execute(
+        "UPDATE pages SET state = 'evicted' WHERE user_id = ? AND segment = ? AND state = 'active'", named
+    )
 
 
 # -- feedback ----------------------------------------------------------------------------------------------
@@ -351,6 +432,11 @@ _FOLDS: dict[type[msgspec.Struct], Callable[[Database, int, Event, Any], None]] 
     PageClosed: _fold_page_closed,
     PageMoved: _fold_page_moved,
     PageOutdated: _fold_page_outdated,
+    PageSegmented: _fold_page_segmented,
+    SegmentChanged: _fold_segment,
+    SegmentVisited: _fold_visited,
+    SegmentPromoted: _fold_promoted,
+    SegmentEvicted: _fold_evicted,
     PageForgotten: _fold_page_forgotten,
     RecallJudged: _fold_judged,
     RecallDrawn: _fold_drawn,

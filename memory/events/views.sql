@@ -54,8 +54,27 @@ CREATE TABLE pages (
     state TEXT NOT NULL,
     occurred INTEGER NOT NULL,
     outdated INTEGER,
+    owner TEXT NOT NULL,
+    session TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    segment TEXT,
     PRIMARY KEY (user_id, id)
 ) WITHOUT ROWID;
+CREATE INDEX pages_waiting ON pages (user_id, owner, occurred) WHERE state = 'active' AND segment IS NULL;
+CREATE INDEX pages_by_segment ON pages (user_id, segment) WHERE segment IS NOT NULL;
+CREATE TABLE segments (
+    user_id INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    owner TEXT NOT NULL,
+    state TEXT NOT NULL,
+    level REAL NOT NULL,
+    touched INTEGER,
+    fade REAL NOT NULL,
+    changed INTEGER NOT NULL,
+    PRIMARY KEY (user_id, id)
+) WITHOUT ROWID;
+CREATE INDEX segments_by_change ON segments (user_id, owner, changed);
 CREATE INDEX pages_active ON pages (user_id, occurred) WHERE state = 'active';
 CREATE TABLE injections (seq INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, records TEXT NOT NULL);
 CREATE INDEX injections_by_user ON injections (user_id);

@@ -23,8 +23,13 @@ def analyzed(text: str) -> frozenset[int]:
 
 def words(text: str) -> tuple[str, ...]:
     """The same terms as words, in the order of the text: what is really looked up, stems and pairs."""
+    return tuple(dict.fromkeys(occurrences(text)))
+
+
+def occurrences(text: str) -> list[str]:
+    """The terms as words, as often as they stand in the text."""
     with _one_at_a_time:
-        return tuple(dict.fromkeys(_analyzer().words(text)))
+        return _analyzer().words(text)
 
 
 @cache

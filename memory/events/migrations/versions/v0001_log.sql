@@ -119,8 +119,27 @@ CREATE TABLE pages (
     state text COLLATE "C" NOT NULL,
     occurred bigint NOT NULL,
     outdated bigint,
+    owner text COLLATE "C" NOT NULL,
+    session text COLLATE "C" NOT NULL,
+    size bigint NOT NULL,
+    segment text COLLATE "C",
     PRIMARY KEY (user_id, id)
 );
+CREATE INDEX pages_waiting ON pages (user_id, owner, occurred) WHERE state = 'active' AND segment IS NULL;
+CREATE INDEX pages_by_segment ON pages (user_id, segment) WHERE segment IS NOT NULL;
+CREATE TABLE segments (
+    user_id bigint NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    seq bigint NOT NULL,
+    owner text COLLATE "C" NOT NULL,
+    state text COLLATE "C" NOT NULL,
+    level double precision NOT NULL,
+    touched bigint,
+    fade double precision NOT NULL,
+    changed bigint NOT NULL,
+    PRIMARY KEY (user_id, id)
+);
+CREATE INDEX segments_by_change ON segments (user_id, owner, changed);
 CREATE INDEX pages_active ON pages (user_id, occurred, seq) WHERE state = 'active';
 CREATE TABLE injections (seq bigint PRIMARY KEY, user_id bigint NOT NULL, records text NOT NULL);
 CREATE INDEX injections_by_user ON injections (user_id);

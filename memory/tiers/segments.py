@@ -1,0 +1,195 @@
+"""Segments: which pages are on one topic, when a topic is over, and which segment has to go. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import msgspec
+import numpy as np
+from msgspec import structs
+from numpy.typing import NDArray
+
+from hearth.memory.tiers.heat import Heat, HeatPolicy, order
+from hearth.memory.tiers.keywords import counted, leading, overlap
+from hearth.memory.types import Segment, Vector
+
+Reason: TypeAlias = Literal["segments", "pages", "bytes", "age"]
+"""The limit for which a segment is evicted."""
+
+_SCALE: Final = 127.0
+
+
+class SegmentPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """When pages belong together."""
+
+    affinity: float = 0.6
+    """Cosine and overlap of keywords, added, from which a page joins a segment. MemoryOS's value."""
+    same_session: float = 0.15
+    """Added for the segment of the page before in its session: people stay on a topic."""
+    baseline: float = 0.0
+    """Cosine of unrelated texts by the embedder, which counts as none."""
+    close_hours: float = 72.0
+    """Silence after which a segment is closed; a page that returns to its topic opens it again."""
+    most_pages: int = 50
+    """Pages after which a segment takes no more: a topic without end says nothing of any."""
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of one user's dialogue stays in mid-term memory; None: any amount."""
+
+    segments: int | None = 2_000
+    """MemoryOS's capacity."""
+    pages: int | None = None
+    bytes: int | None = None
+    """Of the pages' texts."""
+    days: float | None = None
+    """Since a segment was last touched."""
+
+
+class Evicted(NamedTuple):
+    """A segment that has to go, and why."""
+
+    segment: Segment
+    reason: Reason
+
+
+class PageShape(NamedTuple):
+    """What of a page its segment depends on."""
+
+    id: str
+    session: str
+    at: datetime
+    size: int
+    """Bytes of its texts."""
+    vector: Vector
+    keywords: tuple[str, ...]
+
+
+class Place(NamedTuple):
+    """Where a page goes: into a segment, or into a new one where that is None."""
+
+    segment: Segment | None
+    affinity: float
+    """With the best segment, joined or not; 0 where there is none."""
+
+
+def place(page: PageShape, segments: Sequence[Segment], policy: SegmentPolicy) -> Place:
+    """The best segment for the page. Segments of another embedder's centroids are passed over."""
+    able = [s for s in segments if s.pages < policy.most_pages and len(s.centroid) == len(page.vector)]
+    if not able:
+        return Place(None, 0.0)
+    cosines = _cosines(page.vector, able)
+    near = np.maximum(cosines - policy.baseline, 0.0) / (1.0 - policy.baseline)
+    own = frozenset(page.keywords)
+    scores = [
+        float(cosine)
+        + overlap(own, leading(segment.keywords))
+        + policy.same_session * _follows(page, segment)
+        for cosine, segment in zip(near, able, strict=True)
+    ]
+    best = max(range(len(able)), key=lambda i: (round(scores[i], 9), able[i].last_at, able[i].id))
+    return Place(able[best] if scores[best] >= policy.affinity else None, round(scores[best], 4))
+
+
+def joined(segment: Segment, page: PageShape) -> Segment:
+    """The segment with the page, which is open again if it was closed."""
+    share = 1.0 / (segment.pages + 1)
+    old = _direction(segment.centroid)
+    return structs.replace(
+        segment,
+        pages=segment.pages + 1,
+        size=segment.size + page.size,
+        centroid=quantized(old * (1 - share) + np.array(page.vector) * share),
+        keywords=counted(segment.keywords, page.keywords),
+        session=page.session,
+        opened_at=min(segment.opened_at, page.at),
+        last_at=max(segment.last_at, page.at),
+        closed=False,
+    )
+
+
+def begun(id: str, owner: str, page: PageShape) -> Segment:
+    """A segment of that page alone."""
+    return Segment(
+        id=id,
+        owner=owner,
+        pages=1,
+        size=page.size,
+        centroid=quantized(np.array(page.vector)),
+        keywords=counted({}, page.keywords),
+        session=page.session,
+        opened_at=page.at,
+        last_at=page.at,
+    )
+
+
+def over(segments: Iterable[Segment], at: datetime, policy: SegmentPolicy) -> list[Segment]:
+    """The open segments whose topic has rested for so long that it is over, as closed ones."""
+    before = at - timedelta(hours=policy.close_hours)
+    return [structs.replace(s, closed=True) for s in segments if not s.closed and s.last_at < before]
+
+
+def leaving(
+    segments: Sequence[Segment],
+    heats: Mapping[str, Heat],
+    at: datetime,
+    limits: Limits,
+    policy: HeatPolicy,
+) -> list[Evicted]:
+    """The segments that have to go, the coldest first; pinned ones never do.
+
+    Age first, then as many of the coldest as the limits ask for. The order does not depend on `at`.
+    """
+    coldest = sorted(
+        (segment for segment in segments if not segment.pinned),
+        key=lambda one: (order(heats.get(one.id, Heat()), policy), one.last_at, one.id),
+    )
+    gone: list[Evicted] = []
+    if limits.days is not None:
+        before = at - timedelta(days=limits.days)
+        gone = [Evicted(one, "age") for one in coldest if _last(one, heats) < before]
+    out = {one.segment.id for one in gone}
+    left = [segment for segment in segments if segment.id not in out]
+    waiting = [segment for segment in coldest if segment.id not in out]
+    while waiting and (reason := _over(left, limits)) is not None:
+        first = waiting.pop(0)
+        left.remove(first)
+        gone.append(Evicted(first, reason))
+    return gone
+
+
+def quantized(vector: NDArray[np.float64]) -> bytes:
+    """The direction of a vector, a signed byte for each dimension."""
+    length = float(np.linalg.norm(vector))
+    return np.round(vector / (length or 1.0) * _SCALE).astype(np.int8).tobytes()
+
+
+def _direction(centroid: bytes) -> NDArray[np.float64]:
+    return np.frombuffer(centroid, dtype=np.int8).astype(np.float64) / _SCALE
+
+
+def _cosines(vector: Vector, segments: Sequence[Segment]) -> NDArray[np.float64]:
+    centroids = np.stack([_direction(segment.centroid) for segment in segments])
+    lengths = np.linalg.norm(centroids, axis=1)
+    return np.asarray(centroids @ np.array(vector) / np.where(lengths > 0, lengths, 1.0))
+
+
+def _follows(page: PageShape, segment: Segment) -> bool:
+    return bool(page.session) and segment.session == page.session and not segment.closed
+
+
+def _last(segment: Segment, heats: Mapping[str, Heat]) -> datetime:
+    return max(segment.last_at, heats.get(segment.id, Heat()).touched or segment.last_at)
+
+
+def _over(segments: Sequence[Segment], limits: Limits) -> Reason | None:
+    """The first limit that those segments exceed."""
+    if limits.segments is not None and len(segments) > limits.segments:
+        return "segments"
+    if limits.pages is not None and sum(segment.pages for segment in segments) > limits.pages:
+        return "pages"
+    if limits.bytes is not None and sum(segment.size for segment in segments) > limits.bytes:
+        return "bytes"
+    return None

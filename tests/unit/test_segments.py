@@ -1,0 +1,179 @@
+"""Segments and the bounds of short-term memory as pure functions: what joins, what closes, what goes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import structs
+
+from hearth.memory.tiers.heat import Heat, HeatPolicy, order, touch
+from hearth.memory.tiers.keywords import keywords
+from hearth.memory.tiers.overflow import ShortTermPolicy, Waiting, overflow
+from hearth.memory.tiers.segments import (
+    Limits,
+    PageShape,
+    SegmentPolicy,
+    begun,
+    joined,
+    leaving,
+    over,
+    place,
+)
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+POLICY, HEAT = SegmentPolicy(), HeatPolicy()
+
+
+def axis(*weights):
+    vector = np.array([*weights, *[0.0] * (8 - len(weights))])
+    return (vector / np.linalg.norm(vector)).tolist()
+
+
+def page(id, vector, words, hours=0, session="s1", size=100):
+    return PageShape(id, session, NOON + hours * HOUR, size, vector, tuple(words.split()))
+
+
+SOUP = begun("soup", "t/u", page("p1", axis(1), "leek soup cook"))
+CARS = begun("cars", "t/u", page("p2", axis(0, 1), "car engine oil", session="s2"))
+
+
+def test_a_page_joins_the_segment_of_its_topic():
+    """By meaning and by words together; the best one, and none where nothing is near."""
+    found = place(page("p3", axis(1, 0.2), "soup dinner", 1), [CARS, SOUP], POLICY)
+    assert found.segment is SOUP
+    assert found.affinity > POLICY.affinity
+    assert place(page("p4", axis(0, 0, 1), "tax form", 1, "s3"), [CARS, SOUP], POLICY).segment is None
+    assert place(page("p4", axis(1), "x"), [], POLICY) == (None, 0.0)
+
+
+def test_a_topic_that_returns_opens_its_segment_again():
+    """After months, in another session."""
+    (closed,) = over([SOUP], NOON + 100 * HOUR, POLICY)
+    assert closed.closed
+    back = page("p5", axis(1, 0.1), "leek soup", 3000, "s9")
+    assert place(back, [closed, CARS], POLICY).segment is closed
+    assert not joined(closed, back).closed
+
+
+def test_what_a_segment_is_changes_with_its_pages():
+    """Its direction is their mean, its keywords are counted, its time spans them."""
+    both = joined(SOUP, page("p3", axis(0, 0, 1), "soup noodle", 2, size=50))
+    assert (both.pages, both.size) == (2, 150)
+    assert both.keywords == {"soup": 2, "cook": 1, "leek": 1, "noodle": 1}
+    assert (both.opened_at, both.last_at) == (NOON, NOON + 2 * HOUR)
+    near = place(page("p6", axis(1, 0, 1), ""), [structs.replace(both, session="")], POLICY)
+    assert near.affinity > 0.99
+
+
+def test_segments_of_another_embedder_are_passed_over():
+    """Vectors of two models are never compared."""
+    other = structs.replace(SOUP, centroid=b"\x7f" * 4)
+    assert place(page("p3", axis(1), "soup"), [other], POLICY).segment is None
+
+
+def test_case_47_the_coldest_goes_and_what_was_recalled_or_pinned_stays():
+    """X was recalled ten times in the last hour, Y is newer and never was, Z is pinned."""
+    x, y, z = (
+        begun(name, "t/u", page(name, axis(1), name, hours)) for name, hours in (("x", 0), ("y", 5), ("z", 0))
+    )
+    z = structs.replace(z, pinned=True)
+    heats = {one.id: touch(Heat(), HEAT.page, one.last_at, HEAT) for one in (x, y, z)}
+    for minutes in range(10):
+        heats["x"] = touch(heats["x"], HEAT.visit, NOON + 5 * HOUR + timedelta(minutes=minutes), HEAT)
+    gone = leaving([x, y, z], heats, NOON + 6 * HOUR, Limits(segments=2), HEAT)
+    assert [(one.segment.id, one.reason) for one in gone] == [("y", "segments")]
+    assert leaving([z], heats, NOON + 9999 * HOUR, Limits(segments=0, days=1), HEAT) == []
+
+
+def test_every_limit_is_kept_and_named():
+    """Segments, pages, bytes and age."""
+    some = [begun(f"s{n}", "t/u", page(f"p{n}", axis(1), "a", n, size=100)) for n in range(4)]
+    for limits, reason, count in (
+        (Limits(segments=3), "segments", 1),
+        (Limits(pages=2), "pages", 2),
+        (Limits(bytes=150), "bytes", 3),
+        (Limits(days=2 / 24), "age", 2),
+    ):
+        gone = leaving(some, {}, NOON + 4 * HOUR, limits, HEAT)
+        assert [one.segment.id for one in gone] == [f"s{n}" for n in range(count)]
+        assert {one.reason for one in gone} == {reason}
+
+
+SEGMENTS = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 9), st.booleans()), max_size=12)
+
+
+@given(SEGMENTS, st.integers(0, 8), st.integers(0, 5000))
+def test_capacity_holds_and_the_order_does_not_depend_on_when_one_looks(given_segments, most, later):
+    """No more are left than may be, but for pinned ones, and each that went was colder than each left."""
+    some = [
+        structs.replace(begun(f"s{n}", "t/u", page(f"p{n}", axis(1), "a", hours)), pages=pages, pinned=pinned)
+        for n, (hours, pages, pinned) in enumerate(given_segments)
+    ]
+    heats = {one.id: touch(Heat(), one.pages, one.last_at, HEAT) for one in some}
+    gone = leaving(some, heats, NOON + 60 * HOUR, Limits(segments=most), HEAT)
+    assert gone == leaving(some, heats, NOON + later * HOUR, Limits(segments=most), HEAT)
+    out = {one.segment.id for one in gone}
+    left = [one for one in some if one.id not in out and not one.pinned]
+    assert not any(one.segment.pinned for one in gone)
+    assert len(left) + sum(one.pinned for one in some) <= most or not left
+    for one in gone:
+        assert all(order(heats[one.segment.id], HEAT) <= order(heats[other.id], HEAT) for other in left)
+
+
+def waiting(id, hours, session="s1", size=100, importance=0.5):
+    return Waiting(id, session, NOON + hours * HOUR, size, importance)
+
+
+def test_case_46_the_oldest_leave_beyond_capacity():
+    """Of ten with room for three the last three stay, in order."""
+    ten = [waiting(f"t{n}", n) for n in range(1, 11)]
+    gone = overflow(ten, NOON + 11 * HOUR, ShortTermPolicy(pages=3))
+    assert [one.id for one in gone] == [f"t{n}" for n in range(1, 8)]
+
+
+def test_an_important_page_outlives_a_trivial_one():
+    """As long as there is another to leave; then the oldest important one does."""
+    some = [waiting("key", 0, importance=0.9), *(waiting(f"t{n}", n) for n in range(1, 4))]
+    assert [one.id for one in overflow(some, NOON, ShortTermPolicy(pages=2))] == ["t1", "t2"]
+    assert [one.id for one in overflow(some, NOON, ShortTermPolicy(pages=1))] == ["key", "t1", "t2"]
+
+
+def test_short_term_memory_is_bounded_by_tokens_age_and_session():
+    """The newest page stays whatever its size and age."""
+    long = [waiting("a", 0, size=4000), waiting("b", 1, size=4000)]
+    assert [tuple(one) for one in overflow(long, NOON, ShortTermPolicy(tokens=1500))] == [("a", "tokens")]
+    old = overflow(long, NOON + timedelta(days=60), ShortTermPolicy())
+    assert [tuple(one) for one in old] == [("a", "age")]
+    mixed = [waiting("a", 0), waiting("b", 1, "s2"), waiting("c", 2), waiting("d", 3)]
+    gone = overflow(mixed, NOON, ShortTermPolicy(session_pages=2))
+    assert [tuple(one) for one in gone] == [("a", "session pages")]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 99), st.integers(1, 9000), st.floats(0, 1)), max_size=20),
+    st.integers(1, 6),
+)
+def test_the_bounds_hold_and_the_newest_stays(pages, most):
+    """Whatever the pages; what leaves is told once each, in order of time."""
+    some = [
+        waiting(f"p{n}", hours, size=size, importance=mark) for n, (hours, size, mark) in enumerate(pages)
+    ]
+    gone = [one.id for one in overflow(some, NOON + 100 * HOUR, ShortTermPolicy(pages=most))]
+    left = [one for one in some if one.id not in gone]
+    assert len(left) <= most
+    assert len(set(gone)) == len(gone)
+    if some:
+        assert max(some, key=lambda one: (one.at, one.id)) in left
+
+
+def test_keywords_are_words_that_tell():
+    """No function words, no small numbers; in scripts without spaces pairs of characters."""
+    found = keywords("How do I cook the leek soup? I would like to cook soup at 7.")
+    assert found[:2] == ("cook", "soup")
+    assert not {"how", "the", "i", "7", "like"} & set(found)
+    assert keywords("我喜欢做韭葱汤")
+    assert keywords("") == ()
