@@ -189,6 +189,7 @@ def _worker(stores: Stores) -> Worker:
     return Worker(
         log=stores.log,
         consumers=stores.log,
+        mid_term=stores.log,
         short_term=stores.short_term,
         long_term=stores.long_term,
         clock=stores.clock,

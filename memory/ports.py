@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
 from hearth.memory.events.kinds import Event
+from hearth.memory.tiers.heat import Heat
 from hearth.memory.types import (
     CandidateFact,
     Exchange,
@@ -23,6 +24,7 @@ from hearth.memory.types import (
     RetryHit,
     Scope,
     SearchResult,
+    Segment,
     SessionHit,
     SessionInfo,
     ShortTermView,
@@ -323,6 +325,56 @@ class Consumers(Protocol):
         ...
 
 
+class KnownSegment(msgspec.Struct, frozen=True, kw_only=True):
+    """A segment as the log's views have it."""
+
+    id: str
+    state: Literal["live", "spoiled", "evicted", "lost"]
+    """`spoiled` and `lost`: a live or an evicted one lost a page, and must be summed up anew."""
+    heat: Heat
+    segment: Segment | None
+    """None unless it is live."""
+    episode: str
+    changed: int
+    """Position of the last event that changed any of it."""
+
+
+class WaitingPage(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of short-term memory, by what the decision about its leaving needs."""
+
+    id: str
+    session: str
+    at: datetime
+    size: int
+    """Bytes of its texts."""
+    drawn: int
+    seen: int
+    """Replies that drew on it, and that were given it and did not."""
+    visited: datetime | None
+    facts: int
+    """Memories that rest on it."""
+
+
+class MidTerm(Protocol):
+    """What the log knows of segments and of the pages that have none yet."""
+
+    async def segments(self, tenant: str, user: str, owner: str, *, after: int = 0) -> list[KnownSegment]:
+        """The owner's segments that changed after that position, in the order of their changes."""
+        ...
+
+    async def waiting_pages(self, tenant: str, user: str, owner: str, *, limit: int) -> list[WaitingPage]:
+        """The owner's active pages that no segment has, oldest first."""
+        ...
+
+    async def segments_of(self, tenant: str, user: str, pages: Sequence[str]) -> dict[str, str]:
+        """The segment of each of those pages that has one, by page."""
+        ...
+
+    async def pages_in(self, tenant: str, user: str, segment: str) -> list[Page]:
+        """The pages of a segment that are on the live branch, oldest first; evicted ones among them."""
+        ...
+
+
 class ShortTerm(Protocol):
     """The latest pages of a user, with their query vectors and blocks. A projection: rebuilt from the log."""
 
@@ -422,6 +474,13 @@ class LongTerm(Protocol):
 
     async def get(self, owner: str, ids: Sequence[str]) -> list[Record]:
         """Those of the ids that the owner has."""
+        ...
+
+    async def vectors(self, owner: str, ids: Sequence[str]) -> dict[str, Vector]:
+        """The `text` vectors of those of the ids that the owner has, by id.
+
+        L2-normalised, as stored; searches go before. No ids give `{}` without a round trip.
+        """
         ...
 
     async def delete(self, owner: str, ids: Sequence[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -19,9 +19,10 @@ from hearth.memory.events.kinds import (
     PageForgotten,
     PageMoved,
     PageOutdated,
+    SegmentEvicted,
     UserErased,
 )
-from hearth.memory.ports import EventLog, Indexed, LongTerm, ShortTerm
+from hearth.memory.ports import EventLog, Indexed, LongTerm, MidTerm, ShortTerm
 from hearth.memory.tiers.indexed import as_stored, index_record, is_recallable
 from hearth.memory.types import Page, Record, Scope
 
@@ -69,6 +70,7 @@ class IndexProjector:
         "page.moved",
         "page.outdated",
         "page.forgotten",
+        "segment.evicted",
         "memory.added",
         "memory.changed",
         "memory.forgotten",
@@ -76,8 +78,11 @@ class IndexProjector:
         "user.erased",
     )
 
-    def __init__(self, *, log: EventLog, short_term: ShortTerm, long_term: LongTerm) -> None:
+    def __init__(
+        self, *, log: EventLog, mid_term: MidTerm, short_term: ShortTerm, long_term: LongTerm
+    ) -> None:
         self._log = log
+        self._mid_term = mid_term
         self._short_term = short_term
         self._long_term = long_term
 
@@ -98,8 +103,20 @@ class IndexProjector:
                 for event in group:
                     await self._erase(event)
             else:
-                await self._apply(await self._changes(dict(_targets(group))))
+                await self._apply(await self._changes(await self._targets(list(group))))
         return []
+
+    async def _targets(self, events: Sequence[Event]) -> dict[_Key, _Target]:
+        """The records that the events are about; the last event about one gives its scope."""
+        targets: dict[_Key, _Target] = {}
+        for event in events:
+            if isinstance(event.payload, SegmentEvicted):
+                pages = await self._mid_term.pages_in(event.tenant, event.user, event.payload.segment)
+                for page in pages:
+                    targets[_Key(event.tenant, event.user, page.id)] = _Target(page.scope, is_page=True)
+            elif (target := _target(event)) is not None:
+                targets[target[0]] = target[1]
+        return targets
 
     async def _erase(self, event: Event) -> None:
         if isinstance(event.payload, UserErased):
@@ -144,23 +161,22 @@ class IndexProjector:
             await self._short_term.drop(scope, ids)
 
 
-def _targets(events: Iterator[Event]) -> Iterator[tuple[_Key, _Target]]:
-    """The records that the events are about; the last event about one gives its scope."""
-    for event in events:
-        scope = Scope(tenant=event.tenant, user=event.user, agent=event.agent)
-        is_page, is_new = True, isinstance(event.payload, MemoryAdded)
-        match event.payload:
-            case PageClosed(page=page):
-                record = page.id
-            case PageMoved(page=record) | PageOutdated(page=record) | PageForgotten(page=record):
-                pass
-            case MemoryAdded(memory=memory) | MemoryChanged(memory=memory):
-                record, is_page = memory.id, False
-            case MemoryForgotten(memory=record) | MemoryWithdrawn(memory=record):
-                is_page = False
-            case _:
-                continue
-        yield _Key(event.tenant, event.user, record), _Target(scope, is_page, is_new)
+def _target(event: Event) -> tuple[_Key, _Target] | None:
+    """The one record that the event is about."""
+    scope = Scope(tenant=event.tenant, user=event.user, agent=event.agent)
+    is_page, is_new = True, isinstance(event.payload, MemoryAdded)
+    match event.payload:
+        case PageClosed(page=page):
+            record = page.id
+        case PageMoved(page=record) | PageOutdated(page=record) | PageForgotten(page=record):
+            pass
+        case MemoryAdded(memory=memory) | MemoryChanged(memory=memory):
+            record, is_page = memory.id, False
+        case MemoryForgotten(memory=record) | MemoryWithdrawn(memory=record):
+            is_page = False
+        case _:
+            return None
+    return _Key(event.tenant, event.user, record), _Target(scope, is_page, is_new)
 
 
 def _owners(scope: Scope) -> set[str]:

@@ -221,6 +221,8 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     pinned: bool = False
     promoted: int = 0
     """Pages that it had when it was promoted last."""
+    episode: str = ""
+    """Id of the memory that sums it up, once there is one."""
 
 
 Record: TypeAlias = Page | Memory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
@@ -19,9 +19,11 @@ from hearth.memory.errors import LeaseLost, Unavailable
 from hearth.memory.events.kinds import Event
 from hearth.memory.extract.off import NoExtractor
 from hearth.memory.fact_decider import FactDecider
-from hearth.memory.ports import Clock, Consumers, EventLog, Extractor, Lease, LongTerm, ShortTerm
+from hearth.memory.ports import Clock, Consumers, EventLog, Extractor, Lease, LongTerm, MidTerm, ShortTerm
 from hearth.memory.projectors import IndexProjector
 from hearth.memory.runner import Consumer, Runner, Timing
+from hearth.memory.segment_decider import SegmentDecider
+from hearth.memory.tiers.life import LifePolicy
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +66,9 @@ class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
     """The last failure of each consumer that has not succeeded since, by name."""
 
 
-CONSUMERS = {part.name: part.kinds for part in (PageDecider, FactDecider, IndexProjector, DrawnDecider)}
+CONSUMERS = {
+    part.name: part.kinds for part in (PageDecider, FactDecider, IndexProjector, DrawnDecider, SegmentDecider)
+}
 """The kinds that each consumer reads, by its name."""
 
 
@@ -131,9 +135,10 @@ class WorkersElsewhere:
 
 
 class Worker:
-    """Runs the consumers of a log: deciders of pages, of facts and of what replies drew on, and the index
-    projector.
+    """Runs the consumers of a log: deciders of pages, facts, segments and of what replies drew on, and the
+    index projector.
 
+    `policy` is the installation's, `policies` those of tenants that have their own.
     `owner` names this worker in its leases. A process that is alone with its log keeps one name, so that it
     takes over its own leases at once after a crash; where several share a log each needs its own.
     """
@@ -146,7 +151,10 @@ class Worker:
         short_term: ShortTerm,
         long_term: LongTerm,
         clock: Clock,
+        mid_term: MidTerm,
         extractor: Extractor | None = None,
+        policy: LifePolicy | None = None,
+        policies: Mapping[str, LifePolicy] | None = None,
         owner: str = "embedded",
         batch: int = 64,
         timing: Timing | None = None,
@@ -158,9 +166,16 @@ class Worker:
         self._owner = owner
         self._timing = timing or Timing()
         self._pages = PageDecider(log=log, consumers=consumers)
-        self._index = IndexProjector(log=log, short_term=short_term, long_term=long_term)
+        self._index = IndexProjector(log=log, mid_term=mid_term, short_term=short_term, long_term=long_term)
         facts = FactDecider(log=log, extractor=extractor or NoExtractor(), clock=clock)
-        parts: tuple[Consumer, ...] = (self._pages, facts, self._index, DrawnDecider(log=log))
+        segments = SegmentDecider(
+            log=log,
+            mid_term=mid_term,
+            long_term=long_term,
+            clock=clock,
+            policy=lambda tenant: (policies or {}).get(tenant, policy or LifePolicy()),
+        )
+        parts: tuple[Consumer, ...] = (self._pages, facts, self._index, DrawnDecider(log=log), segments)
         self._runners = [
             Runner(part, consumers, owner=owner, batch=batch, timing=self._timing) for part in parts
         ]

@@ -28,6 +28,7 @@ from hearth.memory.recall.policy import RecallPolicy, Weights
 from hearth.memory.recall.tokens import LocalTokenCounter
 from hearth.memory.stores.memory_long_term import MemoryLongTerm
 from hearth.memory.stores.memory_short_term import InMemoryShortTerm
+from hearth.memory.tiers.life import LifePolicy
 from hearth.memory.worker import Worker
 from hearth.testing.embedder import ScriptedEmbedder
 from tests.events import ManualClock
@@ -76,10 +77,13 @@ async def open_api(
     long_term: LongTerm | None = None,
     local: bool = False,
     extractor: Extractor | None = None,
+    life: LifePolicy | None = None,
 ) -> AsyncIterator[Api]:
     """The API over a log in `home`; `local` says whether callers count as being on this machine."""
     embedder = embedder or ScriptedEmbedder()
-    async with open_engine(home, clock or ManualClock(), embedder, long_term, extractor=extractor) as engine:
+    async with open_engine(
+        home, clock or ManualClock(), embedder, long_term, extractor=extractor, life=life
+    ) as engine:
         keys = [{**key, "key": secret(key["name"])} for key in KEYS]
         hearth = HearthSettings.model_validate({"data_dir": home, "keys": keys})
         gateway = Gateway(
@@ -108,6 +112,7 @@ async def open_engine(
     shared: Shared | None = None,
     weights: Mapping[str, Weights] | None = None,
     extractor: Extractor | None = None,
+    life: LifePolicy | None = None,
 ) -> AsyncIterator[Engine]:
     """An engine over a real log in `home`, with a worker at work and stores in this process."""
     log = SqliteLog(home / "log.db", durability="process", clock=clock)
@@ -116,10 +121,12 @@ async def open_engine(
     worker = Worker(
         log=log,
         consumers=log,
+        mid_term=log,
         short_term=short_term,
         long_term=long_term,
         clock=clock,
         extractor=extractor or NoExtractor(),
+        policy=life,
     )
     spool = Spool(home / "spool")
     capture = Capture(

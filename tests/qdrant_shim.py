@@ -200,7 +200,11 @@ class QdrantShim:
     def _scroll(self, name: str, request: Request) -> models.ScrollResult:
         asked = models.ScrollRequest.model_validate(request.body)
         points, following = self.client.scroll(
-            name, asked.filter, limit=asked.limit, with_payload=asked.with_payload
+            name,
+            asked.filter,
+            limit=asked.limit,
+            with_payload=asked.with_payload,
+            with_vectors=asked.with_vector or False,
         )
         return models.ScrollResult(points=points, next_page_offset=following)
 

@@ -72,12 +72,15 @@ OTHERS = (
     Table(
         "pages",
         ("user_id", "id"),
-        ("user_id", "id", "seq", "state", "occurred", "outdated", "owner", "session", "size", "segment"),
+        (
+            *("user_id", "id", "seq", "state", "occurred", "outdated", "owner", "session", "size", "segment"),
+            *("drawn", "seen", "visited"),
+        ),
     ),
     Table(
         "segments",
         ("user_id", "id"),
-        ("user_id", "id", "seq", "owner", "state", "level", "touched", "fade", "changed"),
+        ("user_id", "id", "seq", "owner", "state", "level", "touched", "fade", "episode", "changed"),
     ),
     Table("injections", ("seq",), ("seq", "user_id", "records")),
     Table(

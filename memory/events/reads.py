@@ -190,6 +190,12 @@ def latest_pages(db: Database, tenant: str, user: str, *, limit: int) -> list[Pa
     )[::-1]
 
 
+def pages_in(db: Database, tenant: str, user: str, segment: str) -> list[Page]:
+    """The pages of a segment that are on the live branch, oldest first."""
+    order = "AND g.state <> 'inactive' ORDER BY g.occurred, g.seq"
+    return _pages(db, f"WHERE g.user_id = {USER} AND g.segment = ? {order}", (tenant, user, segment))
+
+
 def record(db: Database, tenant: str, user: str, record_id: str, *, now: datetime) -> Record | None:
     """The page or memory of that id."""
     return page(db, tenant, user, record_id) or memory(db, tenant, user, record_id, now=now)

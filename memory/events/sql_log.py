@@ -12,10 +12,19 @@ from typing import TypeVar
 import msgspec
 
 from hearth.memory.errors import BadInput, LogUnavailable
-from hearth.memory.events import cursors, lookup, reads, rows, views
+from hearth.memory.events import cursors, lookup, mid_term, reads, rows, views
 from hearth.memory.events.kinds import Event
 from hearth.memory.events.sql import COPIED, Database, partition_of
-from hearth.memory.ports import CallState, Clock, ExchangeState, Lag, Lease, MemoryFilter
+from hearth.memory.ports import (
+    CallState,
+    Clock,
+    ExchangeState,
+    KnownSegment,
+    Lag,
+    Lease,
+    MemoryFilter,
+    WaitingPage,
+)
 from hearth.memory.types import Exchange, Memory, Page, Record, Scope, SessionInfo, Tails
 
 T = TypeVar("T")
@@ -37,7 +46,7 @@ class LogHealth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SqlLog(ABC):
-    """`EventLog` and `Consumers` over the three ways in which a database is asked; those are a form's own."""
+    """`EventLog`, `MidTerm` and `Consumers` over three ways to ask a database, which are a form's own."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -197,6 +206,24 @@ class SqlLog(ABC):
     async def record(self, tenant: str, user: str, record_id: str) -> Record | None:
         """See `EventLog.record`."""
         return await self._read(lambda db: reads.record(db, tenant, user, record_id, now=self._clock.now()))
+
+    # -- MidTerm -----------------------------------------------------------------------------------------
+
+    async def segments(self, tenant: str, user: str, owner: str, *, after: int = 0) -> list[KnownSegment]:
+        """See `MidTerm.segments`."""
+        return await self._read(lambda db: mid_term.segments(db, tenant, user, owner, after=after))
+
+    async def waiting_pages(self, tenant: str, user: str, owner: str, *, limit: int) -> list[WaitingPage]:
+        """See `MidTerm.waiting_pages`."""
+        return await self._read(lambda db: mid_term.waiting_pages(db, tenant, user, owner, limit=limit))
+
+    async def segments_of(self, tenant: str, user: str, pages: Sequence[str]) -> dict[str, str]:
+        """See `MidTerm.segments_of`."""
+        return await self._read(lambda db: mid_term.segments_of(db, tenant, user, pages))
+
+    async def pages_in(self, tenant: str, user: str, segment: str) -> list[Page]:
+        """See `MidTerm.pages_in`."""
+        return await self._read(lambda db: reads.pages_in(db, tenant, user, segment))
 
     # -- Consumers ---------------------------------------------------------------------------------------
 

@@ -44,6 +44,8 @@ from hearth.memory.types import SEVEN_DAYS, Step
 CLOCK_SKEW = timedelta(seconds=2)
 """How far ahead of the log's clock a gateway's stamp may be before it is clamped."""
 
+NO_SEGMENT = ""
+"""The segment of a page that never has one."""
 _TAIL_LIFE = SEVEN_DAYS // timedelta(microseconds=1)
 _REBUILD_ROWS = 500
 _VIEWS = (
@@ -205,12 +207,13 @@ def _fold_enriched(db: Database, user: int, event: Event, payload: ExchangeEnric
 def _fold_page_closed(db: Database, user: int, event: Event, payload: PageClosed) -> None:
     page = payload.page
     db.execute(
-        "INSERT INTO pages VALUES (?, ?, ?, ?, ?, NULL, ?, ?, ?, NULL)"
+        "INSERT INTO pages VALUES (?, ?, ?, ?, ?, NULL, ?, ?, ?, ?, 0, 0, NULL)"
         " ON CONFLICT (user_id, id) DO UPDATE SET"
         " seq = excluded.seq, state = excluded.state, occurred = excluded.occurred, size = excluded.size",
         (
             *(user, page.id, event.seq, page.state, micros(page.occurred_at)),
             *(page.scope.owner, page.scope.session, text_size(page)),
+            None if page.kind == "dialogue" and text_size(page) else NO_SEGMENT,
         ),
     )
     state = "closed" if page.state == "active" else "inactive"
@@ -238,6 +241,7 @@ def _fold_page_segmented(db: Database, user: int, event: Event, payload: PageSeg
 
 def _fold_page_forgotten(db: Database, user: int, event: Event, payload: PageForgotten) -> None:
     _forget(db, user, event, payload.page)
+    _spoil_segment(db, user, event, payload.page)
     db.execute("DELETE FROM pages WHERE user_id = ? AND id = ?", (user, payload.page))
     named = (user, payload.page)
     db.execute(
@@ -321,13 +325,26 @@ def _fold_segment(db: Database, user: int, event: Event, payload: SegmentChanged
     )
     _redact(db, older, (user, segment.id, event.seq))
     db.execute(
-        "INSERT INTO segments VALUES (?, ?, ?, ?, 'live', ?, ?, ?, ?) ON CONFLICT (user_id, id) DO UPDATE SET"
+        "INSERT INTO segments VALUES (?, ?, ?, ?, 'live', ?, ?, ?, ?, ?)"
+        " ON CONFLICT (user_id, id) DO UPDATE SET"
         " seq = excluded.seq, state = excluded.state, level = excluded.level, touched = excluded.touched,"
-        " fade = excluded.fade, changed = excluded.changed",
+        " fade = excluded.fade, episode = excluded.episode, changed = excluded.changed",
         (
             *(user, segment.id, event.seq, segment.owner),
-            *(heat.level, _optional(heat.touched), heat.fade_hours, event.seq),
+            *(heat.level, _optional(heat.touched), heat.fade_hours, segment.episode, event.seq),
         ),
+    )
+
+
+def _spoil_segment(db: Database, user: int, event: Event, page: str) -> None:
+    """The state of a segment says something of each of its pages: without it until it is made anew."""
+    of_page = "(SELECT segment FROM pages WHERE user_id = ? AND id = ? AND segment IS NOT NULL)"
+    states = f"SELECT seq FROM segments WHERE user_id = ? AND id IN {of_page}"
+    _redact(db, states, (user, user, page))
+    db.execute(
+        "UPDATE segments SET state = CASE state WHEN 'live' THEN 'spoiled' WHEN 'evicted' THEN 'lost'"
+        f" ELSE state END, changed = ? WHERE user_id = ? AND id IN {of_page}",
+        (event.seq, user, user, page),
     )
 
 
@@ -367,7 +384,13 @@ def _fold_judged(db: Database, user: int, event: Event, payload: RecallJudged) -
 
 
 def _fold_drawn(db: Database, user: int, event: Event, payload: RecallDrawn) -> None:
-    """Read from the log by whoever learns from it; there is nothing to fold."""
+    """Visits of pages that have no segment yet, for the heat of the one that they will join."""
+    for item in payload.items:
+        db.execute(
+            "UPDATE pages SET drawn = drawn + ?, seen = seen + ?, visited = ?"
+            " WHERE user_id = ? AND id = ? AND segment IS NULL",
+            (int(item.used), int(not item.used), micros(event.occurred_at), user, item.id),
+        )
 
 
 # -- forgetting --------------------------------------------------------------------------------------------

@@ -58,6 +58,9 @@ CREATE TABLE pages (
     session TEXT NOT NULL,
     size INTEGER NOT NULL,
     segment TEXT,
+    drawn INTEGER NOT NULL,
+    seen INTEGER NOT NULL,
+    visited INTEGER,
     PRIMARY KEY (user_id, id)
 ) WITHOUT ROWID;
 CREATE INDEX pages_waiting ON pages (user_id, owner, occurred) WHERE state = 'active' AND segment IS NULL;
@@ -71,6 +74,7 @@ CREATE TABLE segments (
     level REAL NOT NULL,
     touched INTEGER,
     fade REAL NOT NULL,
+    episode TEXT NOT NULL,
     changed INTEGER NOT NULL,
     PRIMARY KEY (user_id, id)
 ) WITHOUT ROWID;

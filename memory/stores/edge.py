@@ -70,6 +70,10 @@ class EdgeLongTerm:
         raw = await self._run(lambda: self._index.get(owner, ids))
         return [decode_record(bytes(one)) for one in raw]
 
+    async def vectors(self, owner: str, ids: Sequence[str]) -> dict[str, Vector]:
+        """See LongTerm."""
+        return await self._run(lambda: self._index.vectors(owner, ids, nullcontext)) if ids else {}
+
     async def delete(self, owner: str, ids: Sequence[str]) -> None:
         """See LongTerm. Durable after `flush`."""
         await self._run(lambda: self._index.delete(owner, ids))

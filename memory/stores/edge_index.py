@@ -37,6 +37,7 @@ from hearth.memory.stores.points import (
     point_digest,
     record_dimensions,
     record_of,
+    text_vector_of,
 )
 from hearth.memory.stores.telling import telling_text
 from hearth.memory.stores.terms import QueryTerms, terms_of
@@ -45,6 +46,8 @@ from hearth.memory.tiers.indexed import sides_of
 from hearth.memory.types import Vector
 
 _SHARD_NAME = "shard"
+_VECTORS = 64
+"""Read at once: some 0.6 ms at 512 dimensions."""
 
 
 class EdgeIndex:
@@ -121,6 +124,16 @@ class EdgeIndex:
             points = self.collection.shard.retrieve([_point(owner, one) for one in ids], [RECORD], False)
         return [record_of(point.payload) for point in points]
 
+    def vectors(
+        self, owner: str, ids: Sequence[str], piece: Callable[[], AbstractContextManager[None]]
+    ) -> dict[str, Vector]:
+        """See VectorIndex: `_VECTORS` of them a piece."""
+        found: dict[str, Vector] = {}
+        for start in range(0, len(ids), _VECTORS):
+            with piece():
+                found |= self._vectors(owner, ids[start : start + _VECTORS])
+        return found
+
     def delete(self, owner: str, ids: Sequence[str]) -> None:
         """See VectorIndex."""
         with _translated():
@@ -184,6 +197,12 @@ class EdgeIndex:
         scores = self._scores(queries, only, len(points))
         found = self.collection.shard.retrieve(list(points), [RECORD, WORDS], False)
         return scores, {point.id: kept_of(point.payload) for point in found}
+
+    def _vectors(self, owner: str, ids: Sequence[str]) -> dict[str, Vector]:
+        asked: dict[qdrant.PointId, str] = {_point(owner, one): one for one in ids}
+        with _translated():
+            points = self.collection.shard.retrieve(list(asked), False, ["text"])
+            return {asked[point.id]: text_vector_of(point.vector) for point in points}
 
     def _scores(
         self, queries: Queries, only: qdrant.Filter, limit: int

@@ -74,6 +74,11 @@ class MemoryLongTerm:
         mine = self._entries.get(owner, {})
         return [mine[one].record for one in ids if one in mine]
 
+    async def vectors(self, owner: str, ids: Sequence[str]) -> dict[str, Vector]:
+        """See LongTerm."""
+        mine = self._entries.get(owner, {})
+        return {one: mine[one].text.tolist() for one in ids if one in mine}
+
     async def delete(self, owner: str, ids: Sequence[str]) -> None:
         """See LongTerm."""
         for one in ids:

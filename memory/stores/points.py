@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import cast
 
 import msgspec
 
@@ -14,7 +15,7 @@ from hearth.memory.filters import fold_text, kind_of, metadata_of, tags_of
 from hearth.memory.stores.terms import QueryTerms, saturated, together
 from hearth.memory.stores.words import packed_words
 from hearth.memory.tiers.indexed import record_text
-from hearth.memory.types import Record
+from hearth.memory.types import Record, Vector
 
 RECORD = "record"
 """The payload's field that holds the record, as JSON."""
@@ -72,6 +73,11 @@ def kept_of(payload: Mapping[str, object] | None) -> Kept:
 def record_of(payload: Mapping[str, object] | None) -> msgspec.Raw:
     """The record's JSON out of its payload."""
     return msgspec.Raw(str((payload or {})[RECORD]).encode())
+
+
+def text_vector_of(vectors: object) -> Vector:
+    """The `text` vector out of the named ones that an index returns of a point."""
+    return cast("Mapping[str, Vector]", vectors)["text"]
 
 
 def record_dimensions(sides: Sequence[Mapping[int, int]]) -> tuple[list[int], list[float]]:

@@ -41,6 +41,7 @@ from hearth.memory.stores.points import (
     point_digest,
     record_dimensions,
     record_of,
+    text_vector_of,
 )
 from hearth.memory.stores.qdrant_calls import QdrantCalls
 from hearth.memory.stores.qdrant_collection import OPEN_SECONDS, QdrantCollection, collection_name
@@ -157,6 +158,27 @@ class QdrantIndex:
         )
         records = {one.id: record_of(one.payload) for one in found}
         return [records[point] for point in points if point in records]
+
+    def vectors(
+        self, owner: str, ids: Sequence[str], piece: Callable[[], AbstractContextManager[None]]
+    ) -> dict[str, Vector]:
+        """See VectorIndex: one request, one piece."""
+        if not ids:
+            return {}
+        asked: dict[_Id, str] = {_point(owner, one): one for one in ids}
+        only = models.Filter(must=[_condition(owned_by(owner)), models.HasIdCondition(has_id=list(asked))])
+        with piece():
+            found, _ = self._read(
+                lambda client, name, seconds: client.scroll(
+                    name,
+                    only,
+                    limit=len(asked),
+                    with_payload=False,
+                    with_vectors=["text"],
+                    timeout=seconds,
+                )
+            )
+        return {asked[one.id]: text_vector_of(one.vector) for one in found}
 
     def delete(self, owner: str, ids: Sequence[str]) -> None:
         """See VectorIndex."""

@@ -34,7 +34,7 @@ PANIC_EXIT = 70
 
 
 class Service:
-    """Answers asks: reads in order, writes in order, reads first. Any thread may call `send`."""
+    """Answers asks: reads in order, all else in order, reads first. Any thread may call `send`."""
 
     def __init__(
         self, embedder: Embedder, index: VectorIndex, send: Callable[[wire.Reply], None], cleanup: Cleanup
@@ -44,11 +44,13 @@ class Service:
         self._query = QueryEmbedder(embedder, self._turns.query)
         self._weights = _Weights(index)
         self._reads: queue.SimpleQueue[wire.Read | None] = queue.SimpleQueue()
-        self._writes: queue.SimpleQueue[wire.Write | None] = queue.SimpleQueue()
+        self._background: queue.SimpleQueue[wire.Background | None] = queue.SimpleQueue()
         reader = (self._reads.get, self._read)
         self._threads = [
             *(threading.Thread(target=self._serve, args=reader, daemon=True) for _ in range(index.readers)),
-            threading.Thread(target=self._serve, args=(self._next_write, self._write), daemon=True),
+            threading.Thread(
+                target=self._serve, args=(self._next_in_background, self._do_in_background), daemon=True
+            ),
         ]
         self._stopping = False
 
@@ -59,8 +61,8 @@ class Service:
 
     def accept(self, ask: wire.Ask) -> None:
         """Queue one ask."""
-        if isinstance(ask, wire.Upsert | wire.Delete | wire.Clear | wire.Flush | wire.Rebuilt):
-            self._writes.put(ask)
+        if isinstance(ask, wire.Background):
+            self._background.put(ask)
         else:
             self._reads.put(ask)
 
@@ -69,7 +71,7 @@ class Service:
         self._stopping = True
         for _ in range(self._index.readers):
             self._reads.put(None)
-        self._writes.put(None)
+        self._background.put(None)
         until = time.monotonic() + seconds
         for thread in self._threads:
             thread.join(max(until - time.monotonic(), 0.0))
@@ -95,11 +97,11 @@ class Service:
             reply = self._guarded(ask, answer)
             self._send(msgspec.structs.replace(reply, unfilled=self._index.unfilled))
 
-    def _next_write(self) -> wire.Write | None:
+    def _next_in_background(self) -> wire.Background | None:
         """The next ask; while there is none, files are cleaned once that is due."""
         while True:
             try:
-                return self._writes.get(timeout=self._cleanup.left())
+                return self._background.get(timeout=self._cleanup.left())
             except queue.Empty:
                 self._clean()
 
@@ -189,6 +191,12 @@ class Service:
         """The mean of the question's vector and that of its telling words, if there is time for it."""
         telling = self._embed(ask, text)
         return mean([vector, telling]) if telling else vector
+
+    def _do_in_background(self, ask: wire.Background) -> wire.Reply:
+        if not isinstance(ask, wire.Vectors):
+            return self._write(ask)
+        found = self._index.vectors(ask.owner, ask.ids, self._piece)
+        return wire.Reply(id=ask.id, body=wire.pack_vectors(found))
 
     def _write(self, ask: wire.Write) -> wire.Reply:
         match ask:

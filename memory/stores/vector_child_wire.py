@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -70,6 +70,13 @@ class Get(_Message, frozen=True, kw_only=True, tag="get"):
     ids: tuple[str, ...]
 
 
+class Vectors(_Message, frozen=True, kw_only=True, tag="vectors"):
+    """Read records' `text` vectors by id, for work that nobody waits for."""
+
+    owner: str
+    ids: tuple[str, ...]
+
+
 class Count(_Message, frozen=True, kw_only=True, tag="count"):
     """Count an owner's records."""
 
@@ -113,7 +120,9 @@ class Rebuilt(_Message, frozen=True, kw_only=True, tag="rebuilt"):
 
 Read: TypeAlias = Search | Embed | Get | Count | Report
 Write: TypeAlias = Upsert | Delete | Clear | Flush | Rebuilt
-Ask: TypeAlias = Read | Write
+Background: TypeAlias = Write | Vectors
+"""What goes in order, one after another, behind every `Read`."""
+Ask: TypeAlias = Read | Background
 
 Fault = Literal["", "input", "store", "late"]
 
@@ -147,7 +156,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     id: int
     body: bytes = b""
-    """JSON of what was asked for; empty for a write."""
+    """JSON of what was asked for, vectors by `pack_vectors`; empty for a write."""
     vector: bytes = b""
     """The query's embedding, where the child made it."""
     missing: tuple[str, ...] = ()
@@ -164,6 +173,7 @@ encode_json = msgspec.json.Encoder().encode
 decode_open = msgspec.msgpack.Decoder(Open).decode
 decode_ask = msgspec.msgpack.Decoder(Ask).decode
 decode_reply = msgspec.msgpack.Decoder(Reply).decode
+_decode_packed = msgspec.msgpack.Decoder(dict[str, bytes]).decode
 
 
 def frame(message: msgspec.Struct) -> bytes:
@@ -182,6 +192,16 @@ def frames(buffer: bytearray) -> Iterator[bytes]:
         body = bytes(memoryview(buffer)[_LENGTH.size : end])
         del buffer[:end]
         yield body
+
+
+def pack_vectors(vectors: Mapping[str, Vector]) -> bytes:
+    """Vectors by id, in a fifth of the bytes that they take as JSON."""
+    return encode({one: pack_vector(vector) for one, vector in vectors.items()})
+
+
+def unpack_vectors(raw: bytes) -> dict[str, Vector]:
+    """The inverse of `pack_vectors`."""
+    return {one: unpack_vector(packed) for one, packed in _decode_packed(raw).items()}
 
 
 def pack_vector(vector: Vector) -> bytes:

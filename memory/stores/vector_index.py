@@ -90,6 +90,14 @@ class VectorIndex(Protocol):
         """JSON of those of the ids that the owner has."""
         ...
 
+    def vectors(
+        self, owner: str, ids: Sequence[str], piece: Callable[[], AbstractContextManager[None]]
+    ) -> dict[str, Vector]:
+        """The `text` vectors of those of the ids that the owner has, by id; searches may go on between two
+        `piece()`.
+        """
+        ...
+
     def delete(self, owner: str, ids: Sequence[str]) -> None:
         """Remove those of the ids that the owner has."""
         ...

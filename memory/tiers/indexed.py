@@ -64,7 +64,9 @@ def index_record(record: Record, previous: Page | None) -> Indexed:
 
 
 def is_recallable(record: Record) -> bool:
-    """False for a page long-term memory must not hold: off the live branch, a carry-over, or textless."""
+    """False for a page long-term memory must not hold: off the live branch, evicted, a carry-over or without
+    text, and for the episode of a segment whose pages it holds.
+    """
     if not isinstance(record, Page):
-        return True
+        return not (record.type == "episode" and record.metadata.get("live") is True)
     return record.state == "active" and record.kind == "dialogue" and bool(page_text(record))

@@ -4,12 +4,15 @@ over a server's REST interface: a shim, and a real server where QDRANT_URL (and 
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import uuid4
 
+import numpy as np
 import pytest
 import pytest_asyncio
 from qdrant_client import QdrantClient
@@ -21,7 +24,7 @@ from hearth.memory.stores.memory_long_term import MemoryLongTerm
 from hearth.memory.stores.qdrant_collection import collection_name
 from hearth.memory.stores.qdrant_server import QdrantServer
 from hearth.memory.stores.vector_child import VectorChild
-from hearth.memory.types import Candidate, Memory, Page, Record, Scope
+from hearth.memory.types import Candidate, Memory, Page, Record, Scope, Vector
 from hearth.testing.embedder import plain
 from tests.qdrant_shim import QdrantShim
 
@@ -347,6 +350,64 @@ async def test_the_same_id_under_two_owners_is_two_records(store: LongTerm):
     assert await store.get(scope("bob").owner, [mine.id]) == []
 
 
+async def vectors_of(store: LongTerm, owner: str, *ids: str) -> dict[str, Vector]:
+    """The store's `text` vectors by id, each of which has the length 1."""
+    vectors = await store.vectors(owner, ids)
+    assert [math.hypot(*vector) for vector in vectors.values()] == pytest.approx(
+        [1.0] * len(vectors), abs=1e-5
+    )
+    return vectors
+
+
+def same(*texts: str) -> Any:
+    """The embedder's vectors of those texts, as near as a store keeps them."""
+    return [pytest.approx(vector, abs=1e-5) for vector in plain().embed_documents(texts)]
+
+
+async def test_vectors_are_those_of_the_texts(store: LongTerm):
+    """A record's vector is what the embedder makes of its own text, whatever its context is."""
+    said, known, silent = page("Where is Oslo?", "In Norway."), fact("I live in Oslo"), page("?!")
+    await store.upsert([indexed(said, context="a page before"), indexed(known), indexed(silent)])
+    ids = [silent.id, said.id, known.id]
+    vectors = await vectors_of(store, scope().owner, *ids)
+    assert [vectors[one] for one in ids] == same("?!", "Where is Oslo?\nIn Norway.", "I live in Oslo")
+    assert len(vectors) == len(ids)
+
+
+async def test_case_04_vectors_need_the_owner(store: LongTerm):
+    """case_04: another owner's id and one that nobody has are absent; one that two have is each one's own."""
+    record, foreign = fact("I live in Oslo"), fact("I live in Lima", scope("bob"))
+    theirs = fact("I live in Rome", scope("bob"), id=record.id)
+    await put(store, record, foreign, theirs)
+    mine = await vectors_of(store, scope().owner, foreign.id, uuid4().hex, record.id)
+    assert (list(mine), list(mine.values())) == ([record.id], same("I live in Oslo"))
+    assert list((await vectors_of(store, scope("bob").owner, record.id)).values()) == same("I live in Rome")
+    assert await store.vectors(scope("carol").owner, [record.id, foreign.id]) == {}
+
+
+async def test_vectors_follow_what_is_written(store: LongTerm):
+    """A record written anew has its new text's vector, one that was deleted or cleared has none."""
+    old, gone = fact("I live in Oslo"), fact("I like tea")
+    await put(store, old, gone)
+    await put(store, fact("I live in Lima", id=old.id))
+    await store.delete(scope().owner, [gone.id])
+    vectors = await vectors_of(store, scope().owner, old.id, gone.id)
+    assert (list(vectors), list(vectors.values())) == ([old.id], same("I live in Lima"))
+    await store.clear(Within.tenant, "alice")
+    assert await store.vectors(scope().owner, [old.id]) == {}
+
+
+async def test_many_vectors_come_at_once(store: LongTerm):
+    """A thousand ids give each record's own vector, once, also where an id is asked for twice."""
+    records = [fact(f"note number {number}") for number in range(1_000)]
+    await put(store, *records)
+    vectors = await store.vectors(scope().owner, [one.id for one in [*records, records[0]]])
+    assert set(vectors) == {one.id for one in records}
+    found = np.array([vectors[one.id] for one in records])
+    assert np.allclose(found, plain().embed_documents([one.text for one in records]), rtol=0.0, atol=1e-5)
+    await store.clear(Within.tenant, "alice")
+
+
 async def test_several_owners_are_searched_together(store: LongTerm):
     """A search over two owners finds the records of both and of nobody else."""
     mine, shared, foreign = fact("tea"), fact("tea", scope("team")), fact("tea", scope("bob"))
@@ -408,6 +469,7 @@ async def test_an_empty_store_answers_nothing(store: LongTerm):
     assert result.vector is not None
     assert await store.count(scope().owner) == 0
     assert await store.get(scope().owner, []) == []
+    assert await store.vectors(scope().owner, []) == await store.vectors(scope().owner, [uuid4().hex]) == {}
     await store.upsert([])
     await store.delete(scope().owner, [])
     await store.clear(Within.tenant, "alice")

@@ -12,7 +12,7 @@ import pytest
 from hearth.memory.errors import StoreUnavailable
 from hearth.memory.ports import Indexed, SearchRequest
 from hearth.memory.stores.memory_long_term import MemoryLongTerm
-from hearth.memory.types import Record, Scope, SearchResult
+from hearth.memory.types import Record, Scope, SearchResult, Vector
 from hearth.testing.embedder import ScriptedEmbedder
 from tests.api import Api, open_api
 from tests.events import ManualClock
@@ -263,6 +263,10 @@ class Outage(MemoryLongTerm):
     async def get(self, owner: str, ids: Sequence[str]) -> list[Record]:
         self._check()
         return await super().get(owner, ids)
+
+    async def vectors(self, owner: str, ids: Sequence[str]) -> dict[str, Vector]:
+        self._check()
+        return await super().vectors(owner, ids)
 
     async def delete(self, owner: str, ids: Sequence[str]) -> None:
         self._check()

@@ -111,18 +111,38 @@ async def test_round_trips_are_few_and_do_not_grow(shim: QdrantShim, child: Vect
     assert not any(one.get("with_payload") for one in (*first, *second[1:]))
 
 
+async def test_vectors_are_one_request(shim: QdrantShim, child: VectorChild):
+    """However many records' vectors are asked for, one request brings those of the texts and nothing else; no
+    ids make none. A server that is down is said.
+    """
+    notes = [item(f"note {number}") for number in range(200)]
+    await child.upsert(notes)
+    ids = [one.record.id for one in notes]
+    assert set(await child.vectors(OWNER, ids)) == set(ids)
+    (request,) = shim.did("scroll")
+    asked = request.body
+    assert (asked["with_vector"], asked["with_payload"], asked["limit"]) == (["text"], False, 200)
+    before = len(shim.requests)
+    assert await child.vectors(OWNER, []) == {}
+    assert len(shim.requests) == before
+    shim.down()
+    with pytest.raises(StoreUnavailable, match=shim.url):
+        await child.vectors(OWNER, ids)
+
+
 async def test_every_read_names_its_owners(shim: QdrantShim, child: VectorChild):
     """case_04: no request that reads goes out without the owners asked for, none at all without owners."""
     known = item("I live in Oslo", tags=("a",))
     await child.upsert([known])
     await child.search(ask("Oslo", OWNER, "t/bob", where=MemoryFilter(tags=("a",), words="oslo")))
     await child.get(OWNER, [known.record.id])
+    await child.vectors(OWNER, [known.record.id])
     await child.count(OWNER)
     with pytest.raises(BadInput, match="owner"):
         await child.search(SearchRequest(owners=(), text="Oslo"))
     searches = [one for request in shim.did("query") for one in request.body["searches"]]
     filters = [one["filter"] for one in [*searches, *(r.body for r in shim.did("scroll", "count"))]]
-    assert len(filters) == 7
+    assert len(filters) == 8
     for only in filters:
         (owners,) = [one["match"]["any"] for one in only["must"] if one.get("key") == "owner"]
         assert set(owners) <= {OWNER, "t/bob"}
@@ -371,7 +391,13 @@ async def test_case_46_the_worker_fills_a_server_that_came_back_empty(
     shim: QdrantShim, child: VectorChild, sqlite_log: SqliteLog, clock: ManualClock
 ):
     """case_46: what the log holds, and nothing that was removed, stands there again without a restart."""
-    parts = {"log": sqlite_log, "consumers": sqlite_log, "short_term": InMemoryShortTerm(), "clock": clock}
+    parts = {
+        "log": sqlite_log,
+        "consumers": sqlite_log,
+        "mid_term": sqlite_log,
+        "short_term": InMemoryShortTerm(),
+        "clock": clock,
+    }
     worker = Worker(**parts, long_term=child, timing=Timing(tick=0.05))
     await sqlite_log.append(
         [memory("I live in Oslo", id="m1"), memory("I live in Lima"), forget_memory("m1")]

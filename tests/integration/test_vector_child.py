@@ -7,7 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -19,7 +20,9 @@ from hearth.memory.errors import BadInput, StoreUnavailable
 from hearth.memory.ports import Indexed, SearchRequest
 from hearth.memory.stores import edge_collection
 from hearth.memory.stores.edge import EdgeLongTerm
+from hearth.memory.stores.edge_index import EdgeIndex
 from hearth.memory.stores.vector_child import VectorChild
+from hearth.memory.stores.vector_index import Embedded
 from hearth.memory.types import Candidate, Memory, Scope
 from hearth.testing.embedder import ScriptedEmbedder, plain
 
@@ -137,6 +140,50 @@ async def test_a_search_goes_before_waiting_records(tmp_path: Path):
         assert await child.count(OWNER) == 51
     finally:
         await child.close()
+
+
+async def test_vectors_wait_for_the_records_before_them(tmp_path: Path):
+    """Vectors are read behind what was to be written before, of which they know then, and behind a search."""
+    child = await opened(tmp_path, "hearth.testing.embedder:SlowDocuments")
+    try:
+        notes = [item(f"note {number}") for number in range(50)]
+        upsert = asyncio.create_task(child.upsert(notes))
+        await asyncio.sleep(0)
+        vectors = asyncio.create_task(child.vectors(OWNER, [one.record.id for one in notes]))
+        await asyncio.sleep(0)
+        await child.search(ask("note 7"))
+        assert not upsert.done()
+        assert not vectors.done()
+        assert set(await vectors) == {one.record.id for one in notes}
+        assert upsert.done()
+    finally:
+        await child.close()
+
+
+def test_searches_go_between_pieces_of_vectors(tmp_path: Path):
+    """The embedded index holds its turn for a part of the vectors at a time."""
+    index = EdgeIndex(tmp_path, embedder="scripted", dimension=256)
+    pieces: list[str] = []
+
+    @contextmanager
+    def piece() -> Iterator[None]:
+        pieces.append("piece")
+        yield
+
+    notes = [item(f"note {number}") for number in range(200)]
+    texts = plain().embed_documents([one.text for one in notes])
+    index.put([Embedded(item=one, text=text, context=text) for one, text in zip(notes, texts, strict=True)])
+    assert len(index.vectors(OWNER, [one.record.id for one in notes], piece)) == 200
+    assert len(pieces) == 4
+    index.close()
+
+
+async def test_no_vectors_need_no_child(tmp_path: Path):
+    """Without ids there is nothing to ask; with some a child that is not there is said."""
+    child = VectorChild(tmp_path, PLAIN)
+    assert await child.vectors(OWNER, []) == {}
+    with pytest.raises(StoreUnavailable):
+        await child.vectors(OWNER, ["a"])
 
 
 async def test_an_expired_search_is_not_begun(child: VectorChild):

@@ -69,7 +69,8 @@ async def main():
     await log.start()
     await short_term.start()
     long_term = EdgeLongTerm(folder / "long", plain())
-    worker = Worker(log=log, consumers=log, short_term=short_term, long_term=long_term, clock=clock)
+    parts = {"log": log, "consumers": log, "mid_term": log, "short_term": short_term}
+    worker = Worker(**parts, long_term=long_term, clock=clock)
     if point == "index advance":
         plain_advance = log.advance
         async def advance(lease, **rest):
@@ -110,7 +111,9 @@ async def opened(folder: Path) -> AsyncIterator[World]:
     await log.start()
     await short_term.start()
     long_term = EdgeLongTerm(folder / "long", plain())
-    worker = Worker(log=log, consumers=log, short_term=short_term, long_term=long_term, clock=clock)
+    worker = Worker(
+        log=log, consumers=log, mid_term=log, short_term=short_term, long_term=long_term, clock=clock
+    )
     try:
         yield World(log, short_term, long_term, worker)
     finally:

@@ -77,6 +77,7 @@ async def test_case_46_what_the_hard_cap_drops_is_indexed_later(tmp_path: Path) 
     worker = Worker(
         log=log,
         consumers=log,
+        mid_term=log,
         short_term=short_term,
         long_term=long_term,
         clock=StandingClock(),

@@ -68,6 +68,7 @@ class Team:
         worker = Worker(
             log=log,
             consumers=log,
+            mid_term=log,
             short_term=self.short_term,
             long_term=self.long_term,
             clock=SystemClock(),

@@ -95,6 +95,7 @@ class World:
         return Worker(
             log=self.log,
             consumers=self.log,
+            mid_term=self.log,
             short_term=self.short_term,
             long_term=self.long_term,
             clock=self.clock,
@@ -193,7 +194,13 @@ async def test_what_was_said_stands_in_long_term_memory_once(world: World) -> No
     await world.worker.drain()
     assert await world.long_term.count(ALICE.owner) == 2
     assert world.long_term.contexts == {"x1": "I live in Oslo\nok", "x2": "I live in Oslo\nok\nAnd I ski\nok"}
-    assert (await world.worker.health()).lag == {"pages": 0, "facts": 0, "index": 0, "drawn": 0}
+    assert (await world.worker.health()).lag == {
+        "pages": 0,
+        "facts": 0,
+        "index": 0,
+        "drawn": 0,
+        "segments": 0,
+    }
 
 
 async def test_draining_again_changes_nothing(world: World) -> None:

@@ -123,6 +123,9 @@ CREATE TABLE pages (
     session text COLLATE "C" NOT NULL,
     size bigint NOT NULL,
     segment text COLLATE "C",
+    drawn bigint NOT NULL,
+    seen bigint NOT NULL,
+    visited bigint,
     PRIMARY KEY (user_id, id)
 );
 CREATE INDEX pages_waiting ON pages (user_id, owner, occurred) WHERE state = 'active' AND segment IS NULL;
@@ -136,6 +139,7 @@ CREATE TABLE segments (
     level double precision NOT NULL,
     touched bigint,
     fade double precision NOT NULL,
+    episode text COLLATE "C" NOT NULL,
     changed bigint NOT NULL,
     PRIMARY KEY (user_id, id)
 );

@@ -1,0 +1,130 @@
+"""The segment decider: moves pages beyond short-term memory into segments, keeps heat, promotes, evicts."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from hearth.memory.events.kinds import Event, PageClosed, PageForgotten, PageMoved, Payload, RecallDrawn
+from hearth.memory.ports import Clock, EventLog, LongTerm, MidTerm
+from hearth.memory.segmenting import Known, Segmenting
+from hearth.memory.tiers.life import LifePolicy
+from hearth.memory.tiers.pages import decisions
+from hearth.memory.types import DrawnItem, Memory, Page, Scope
+
+_OWNERS: Final = 256
+"""Owners whose segments are kept in memory between events."""
+
+
+class SegmentDecider:
+    """Turns pages beyond short-term memory into segments, by topic, and lets the coldest go.
+
+    Each decision is an event that carries its outcome, heat included, so that nothing is ever computed again.
+    """
+
+    name = "segments"
+    kinds = ("page.closed", "page.moved", "page.forgotten", "recall.drawn")
+
+    def __init__(
+        self,
+        *,
+        log: EventLog,
+        mid_term: MidTerm,
+        long_term: LongTerm,
+        clock: Clock,
+        policy: Callable[[str], LifePolicy],
+    ) -> None:
+        """`policy` of a tenant."""
+        self._log = log
+        self._mid_term = mid_term
+        self._long_term = long_term
+        self._clock = clock
+        self._policy = policy
+        self._known: OrderedDict[tuple[str, int], Known] = OrderedDict()
+
+    def together(self, events: Sequence[Event]) -> int:
+        """How many of the head may be handled at once: one a user, whose segments rest on one another."""
+        users: set[tuple[str, str]] = set()
+        for count, event in enumerate(events):
+            if (event.tenant, event.user) in users:
+                return count
+            users.add((event.tenant, event.user))
+        return len(events)
+
+    async def probe(self, event: Event) -> None:
+        """Raise StoreUnavailable if long-term memory, which has the vectors, is down."""
+        await self._long_term.count(Scope(tenant=event.tenant, user=event.user).owner)
+
+    async def handle(self, events: Sequence[Event]) -> list[Event]:
+        """Decide for each page that came, moved or went, and for each recall. Raises StoreUnavailable."""
+        return [decision for event in events for decision in decisions(event, await self._decide(event))]
+
+    async def _decide(self, event: Event) -> list[Payload]:
+        made: list[Payload] = []
+        for scope in await self._scopes(event):
+            work = await self._work(event, scope)
+            await work.mend()
+            match event.payload:
+                case PageMoved(page=page, state="inactive"):
+                    await work.take_out(page)
+                case RecallDrawn(items=items, exchange=exchange):
+                    work.visit(await self._visited(event, items), exchange)
+            await work.fill()
+            made += await work.end()
+        return made
+
+    async def _scopes(self, event: Event) -> list[Scope]:
+        """Whose segments the event may change; of a forgotten page all that its agent can have."""
+        shared = Scope(tenant=event.tenant, user=event.user, agent=event.agent)
+        match event.payload:
+            case PageClosed(page=page):
+                return [page.scope]
+            case PageMoved(page=id) | RecallDrawn(exchange=id):
+                found = await self._log.record(event.tenant, event.user, id)
+                return [found.scope] if isinstance(found, Page) else []
+            case PageForgotten():
+                isolated = Scope(tenant=event.tenant, user=event.user, agent=event.agent, isolated=True)
+                return [shared, isolated]
+            case _:
+                return []
+
+    async def _work(self, event: Event, scope: Scope) -> Segmenting:
+        return Segmenting(
+            log=self._log,
+            mid_term=self._mid_term,
+            long_term=self._long_term,
+            policy=self._policy(event.tenant),
+            scope=scope,
+            generation=event.generation,
+            cause=event.id,
+            at=event.occurred_at,
+            now=self._clock.now(),
+            known=await self._segments(event, scope.owner),
+        )
+
+    async def _segments(self, event: Event, owner: str) -> Known:
+        """The owner's segments, of which only those that changed meanwhile are read."""
+        key = (owner, event.generation)
+        known = self._known.setdefault(key, Known())
+        self._known.move_to_end(key)
+        while len(self._known) > _OWNERS:
+            self._known.popitem(last=False)
+        known.take(await self._mid_term.segments(event.tenant, event.user, owner, after=known.seq))
+        return known
+
+    async def _visited(self, event: Event, items: Sequence[DrawnItem]) -> dict[str, bool]:
+        """The segments of the recalled pages, and of the pages that recalled memories rest on."""
+        used: dict[str, bool] = {}
+        for item in items:
+            for page in await self._pages_of(event, item.id):
+                used[page] = used.get(page, False) or item.used
+        of = await self._mid_term.segments_of(event.tenant, event.user, list(used))
+        visited: dict[str, bool] = {}
+        for page, segment in of.items():
+            visited[segment] = visited.get(segment, False) or used[page]
+        return visited
+
+    async def _pages_of(self, event: Event, record: str) -> list[str]:
+        found = await self._log.record(event.tenant, event.user, record)
+        return [one.id for one in found.evidence] if isinstance(found, Memory) else [record]

@@ -1,0 +1,295 @@
+"""One event's work on an owner's segments: pages move in, heat rises, topics end, the coldest go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+from uuid import NAMESPACE_URL, uuid5
+
+import msgspec
+from msgspec import structs
+
+from hearth.memory.events.kinds import (
+    MemoryAdded,
+    MemoryForgotten,
+    PageSegmented,
+    Payload,
+    SegmentChanged,
+    SegmentEvicted,
+    SegmentPromoted,
+    SegmentVisited,
+)
+from hearth.memory.ports import EventLog, KnownSegment, LongTerm, MidTerm, WaitingPage
+from hearth.memory.tiers.episodes import episode_text
+from hearth.memory.tiers.heat import Heat, touch, warmth
+from hearth.memory.tiers.indexed import as_stored, record_text
+from hearth.memory.tiers.keywords import keywords
+from hearth.memory.tiers.life import LifePolicy
+from hearth.memory.tiers.overflow import Leaving, Waiting, overflow
+from hearth.memory.tiers.segments import PageShape, begun, joined, leaving, over, place
+from hearth.memory.tiers.short_term import text_size
+from hearth.memory.types import Memory, Page, Scope, Segment, Vector
+
+_NAMESPACE: Final = uuid5(NAMESPACE_URL, "hearth:segment")
+_WAITING: Final = 400
+"""Pages that are looked at, of those that wait; more do only after an import."""
+_AT_ONCE: Final = 64
+"""Pages that one event moves at most."""
+_IMPORTANT: Final = 0.8
+"""Importance of a page on which a fact rests."""
+_USUAL: Final = 0.5
+"""Of another."""
+
+
+class Known(msgspec.Struct, kw_only=True):
+    """An owner's segments as of a position in the log."""
+
+    seq: int = 0
+    segments: dict[str, Segment] = {}
+    heats: dict[str, Heat] = {}
+    damaged: dict[str, KnownSegment] = {}
+    """Those that lost a page, and have to be summed up anew."""
+
+    def take(self, found: Iterable[KnownSegment]) -> None:
+        """Take over what changed."""
+        for one in found:
+            self.seq = max(self.seq, one.changed)
+            for held in (self.segments, self.heats, self.damaged):
+                held.pop(one.id, None)
+            if one.segment is not None:
+                self.segments[one.id], self.heats[one.id] = one.segment, one.heat
+            elif one.state in ("spoiled", "lost"):
+                self.damaged[one.id] = one
+
+
+class Segmenting:
+    """What one event does to the segments of one owner. `made` has the decisions, in order, after `end`."""
+
+    def __init__(
+        self,
+        *,
+        log: EventLog,
+        mid_term: MidTerm,
+        long_term: LongTerm,
+        policy: LifePolicy,
+        scope: Scope,
+        generation: int,
+        cause: str,
+        at: datetime,
+        now: datetime,
+        known: Known,
+    ) -> None:
+        """`cause`: the event's id. `at`: when it happened; `now`: the clock's time, for ages."""
+        self._log, self._mid_term, self._long_term = log, mid_term, long_term
+        self._policy, self._scope, self._generation = policy, scope, generation
+        self._cause, self._at, self._now = cause, at, now
+        self._segments, self._heats = dict(known.segments), dict(known.heats)
+        self._damaged = dict(known.damaged)
+        self._changed: set[str] = set()
+        self._after: list[Payload] = []
+        self.made: list[Payload] = []
+
+    # -- what can happen -------------------------------------------------------------------------------
+
+    async def fill(self) -> None:
+        """Move the pages that short-term memory has no room for, oldest first."""
+        waiting = await self._mid_term.waiting_pages(*self._user, self._scope.owner, limit=_WAITING)
+        leaving_now = self._leaving(waiting)
+        if not leaving_now:
+            return
+        by_id = {page.id: page for page in waiting}
+        ids = [one.id for one in leaving_now]
+        vectors = await self._long_term.vectors(self._scope.owner, ids)
+        for one in leaving_now:
+            page = await self._log.record(*self._user, one.id) if one.id in vectors else None
+            if isinstance(page, Page):
+                self._move(page, by_id[one.id], vectors[one.id], one.reason)
+
+    async def take_out(self, page: str) -> None:
+        """A page left the live branch: its segment is made anew without it."""
+        of = await self._mid_term.segments_of(*self._user, [page])
+        if page in of:
+            self.made.append(PageSegmented(page=page, segment=None, reason="left its branch"))
+            await self._remake(of[page], without=page)
+
+    async def mend(self) -> None:
+        """Make anew what lost a forgotten page."""
+        for id, one in self._damaged.items():
+            if one.state == "lost":
+                await self._resum(id, one)
+            else:
+                self._heats[id] = one.heat
+                await self._remake(id, episode=one.episode)
+
+    def visit(self, segments: Mapping[str, bool], exchange: str) -> None:
+        """A recall showed something of those segments; True where the reply drew on it. One visit each."""
+        heat = self._policy.heat
+        for id, used in segments.items():
+            if id in self._segments:
+                weight = heat.visit if used else heat.visit * heat.seen
+                self._heats[id] = touch(self._heats[id], weight, self._at, heat)
+                self.made.append(
+                    SegmentVisited(segment=id, exchange=exchange, weight=weight, heat=self._heats[id])
+                )
+
+    async def end(self) -> list[Payload]:
+        """Close what has rested, promote what is hot, evict what there is no room for; all decisions."""
+        for closed in over(self._segments.values(), self._at, self._policy.segments):
+            self._set(closed)
+            if closed.promoted < closed.pages:
+                await self._promote(closed.id)
+        for id in list(self._segments):
+            await self._promote_if_hot(id)
+        gone = leaving(
+            list(self._segments.values()), self._heats, self._now, self._policy.limits, self._policy.heat
+        )
+        for one in gone:
+            await self._evict(one.segment.id, one.reason)
+        states = (
+            SegmentChanged(segment=self._segments[id], heat=self._heats[id])
+            for id in sorted(self._changed & self._segments.keys())
+        )
+        return [*self.made, *states, *self._after]
+
+    # -- how -------------------------------------------------------------------------------------------
+
+    @property
+    def _user(self) -> tuple[str, str]:
+        return self._scope.tenant, self._scope.user
+
+    def _set(self, segment: Segment) -> None:
+        self._segments[segment.id] = segment
+        self._changed.add(segment.id)
+
+    def _leaving(self, waiting: Sequence[WaitingPage]) -> list[Leaving]:
+        if len(waiting) == _WAITING:
+            return [Leaving(page.id, "pages") for page in waiting[:_AT_ONCE]]
+        pages = [
+            Waiting(page.id, page.session, page.at, page.size, _IMPORTANT if page.facts else _USUAL)
+            for page in waiting
+        ]
+        return overflow(pages, self._now, self._policy.short_term)[:_AT_ONCE]
+
+    def _move(self, page: Page, waiting: WaitingPage, vector: Vector, reason: str) -> None:
+        shape = shape_of(page, vector)
+        found = place(shape, list(self._segments.values()), self._policy.segments)
+        if found.segment is None:
+            segment = begun(uuid5(_NAMESPACE, page.id).hex, self._scope.owner, shape)
+        else:
+            segment = joined(found.segment, shape)
+        self._set(segment)
+        self._heats[segment.id] = self._warmed(self._heats.get(segment.id, Heat()), waiting)
+        self.made.append(
+            PageSegmented(page=page.id, segment=segment.id, reason=reason, affinity=found.affinity)
+        )
+
+    def _warmed(self, heat: Heat, page: WaitingPage) -> Heat:
+        """With the page, and the visits that it had in short-term memory."""
+        policy = self._policy.heat
+        heat = touch(heat, policy.page, min(page.at, self._at), policy)
+        visits = policy.visit * (page.drawn + policy.seen * page.seen)
+        return heat if page.visited is None else touch(heat, visits, page.visited, policy)
+
+    async def _remake(self, id: str, *, without: str = "", episode: str = "") -> None:
+        """The segment from the pages that it has left, with the heat that it had; gone without any."""
+        old = self._segments.pop(id, None)
+        episode = old.episode if old else episode
+        self._drop_episode(episode)
+        pages = [page for page in await self._mid_term.pages_in(*self._user, id) if page.id != without]
+        vectors = await self._long_term.vectors(self._scope.owner, [page.id for page in pages])
+        shapes = [shape_of(page, vectors[page.id]) for page in pages if page.id in vectors]
+        if not shapes:
+            self.made.append(SegmentEvicted(segment=id, reason="empty", warmth=0.0))
+            self._heats.pop(id, None)
+            return
+        segment = begun(id, self._scope.owner, shapes[0])
+        for shape in shapes[1:]:
+            segment = joined(segment, shape)
+        self._set(structs.replace(segment, pinned=old.pinned if old else False))
+
+    async def _resum(self, id: str, lost: KnownSegment) -> None:
+        """An evicted segment's episode without the page that it lost."""
+        self._drop_episode(lost.episode)
+        self.made.append(SegmentEvicted(segment=id, reason="lost a page", warmth=0.0))
+        pages = await self._mid_term.pages_in(*self._user, id)
+        if pages:
+            words = keywords("\n".join(record_text(page) for page in pages))
+            rest = Segment(
+                id=id,
+                owner=self._scope.owner,
+                pages=len(pages),
+                size=0,
+                centroid=b"",
+                keywords=dict.fromkeys(words, 1),
+                opened_at=pages[0].occurred_at,
+                last_at=pages[-1].occurred_at,
+            )
+            self._add_episode(rest, pages, live=False)
+
+    async def _promote_if_hot(self, id: str) -> None:
+        segment, policy = self._segments[id], self._policy.heat
+        if segment.promoted >= segment.pages:
+            return
+        heat = warmth(self._heats.get(id, Heat()), self._at, policy)
+        if heat >= policy.promotion:
+            self.made.append(SegmentPromoted(segment=id, pages=segment.pages, warmth=round(heat, 4)))
+            await self._promote(id)
+
+    async def _promote(self, id: str, *, live: bool = True) -> None:
+        """Sum up what the segment has gained; the episode of before gives way."""
+        segment = self._segments[id]
+        pages = await self._all_pages(id)
+        self._drop_episode(segment.episode)
+        episode = self._add_episode(segment, pages, live=live)
+        self._set(structs.replace(segment, promoted=segment.pages, episode=episode))
+
+    async def _all_pages(self, id: str) -> list[Page]:
+        """The segment's pages, those that this very event moves in among them."""
+        pages = {page.id: page for page in await self._mid_term.pages_in(*self._user, id)}
+        for one in self.made:
+            if isinstance(one, PageSegmented) and one.segment == id:
+                found = await self._log.record(*self._user, one.page)
+                if isinstance(found, Page):
+                    pages[found.id] = found
+        return sorted(pages.values(), key=lambda page: (page.occurred_at, page.id))
+
+    def _drop_episode(self, id: str) -> None:
+        """An episode that another one replaces: none of it stays in the log."""
+        if id:
+            self._after.append(MemoryForgotten(memory=id, reason="summed up anew"))
+
+    def _add_episode(self, segment: Segment, pages: Sequence[Page], *, live: bool) -> str:
+        """The memory that sums the segment up; its id, empty where there is nothing to say."""
+        text = episode_text(segment, pages)
+        if not text:
+            return ""
+        memory = Memory(
+            id=uuid5(_NAMESPACE, f"{segment.id}/{self._cause}/{live}").hex,
+            scope=self._scope,
+            generation=self._generation,
+            type="episode",
+            text=text,
+            metadata={"segment": segment.id, "live": live},
+            confidence=1.0,
+            occurred_at=pages[-1].occurred_at,
+            created_at=self._now,
+            updated_at=self._now,
+            valid_from=pages[0].occurred_at,
+            source="extraction",
+        )
+        self._after.append(MemoryAdded(memory=memory))
+        return memory.id
+
+    async def _evict(self, id: str, reason: str) -> None:
+        """The segment and its pages leave, and their episode stays."""
+        await self._promote(id, live=False)
+        heat = warmth(self._heats[id], self._now, self._policy.heat)
+        last = SegmentChanged(segment=self._segments.pop(id), heat=self._heats.pop(id))
+        self._after += [last, SegmentEvicted(segment=id, reason=reason, warmth=round(heat, 4))]
+
+
+def shape_of(page: Page, vector: Vector) -> PageShape:
+    """What of a page its segment depends on."""
+    text = record_text(as_stored(page))
+    return PageShape(page.id, page.scope.session, page.occurred_at, text_size(page), vector, keywords(text))

@@ -1,0 +1,224 @@
+"""The life of pages over a real log: short-term memory, segments, heat, promotion, eviction, and back."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hearth.memory.embed.use import UseEmbedder
+from hearth.memory.events.kinds import (
+    DrawnItem,
+    PageMoved,
+    PageSegmented,
+    Ranking,
+    RecallDrawn,
+    SegmentEvicted,
+    SegmentPromoted,
+)
+from hearth.memory.ports import KnownSegment
+from hearth.memory.tiers.heat import HeatPolicy, warmth
+from hearth.memory.tiers.life import LifePolicy
+from hearth.memory.tiers.overflow import ShortTermPolicy
+from hearth.memory.tiers.segments import Limits
+from hearth.memory.types import Page, Scope
+from tests.api import Api, open_api
+from tests.events import ManualClock
+
+ALICE = Scope(tenant="acme", user="alice")
+SMALL = LifePolicy(short_term=ShortTermPolicy(pages=3))
+SOUP = (
+    "I cook leek soup with potatoes.",
+    "The leek soup needs more salt.",
+    "My soup recipe is from Grandma.",
+)
+CARS = (
+    "My car engine makes a noise.",
+    "The car needs new engine oil.",
+    "The mechanic looked at the car engine.",
+)
+IDLE = ("Fine weather.", "So it is.", "All right then.")
+
+
+@pytest.fixture(name="embedder", scope="module")
+def _embedder() -> UseEmbedder:
+    return UseEmbedder()
+
+
+@pytest.fixture(name="life")
+def _life() -> LifePolicy:
+    return SMALL
+
+
+@pytest.fixture(name="api")
+async def _api(tmp_path: Path, embedder: UseEmbedder, life: LifePolicy) -> AsyncIterator[Api]:
+    async with open_api(tmp_path, clock=ManualClock(), embedder=embedder, life=life) as api:
+        yield api
+
+
+async def say(api: Api, *texts: str, session: str = "s1", minutes: float = 5) -> list[str]:
+    """One exchange each, some minutes after the last; their ids."""
+    said = []
+    for text in texts:
+        api.engine.clock.advance(minutes=minutes)
+        scope = Scope(tenant="acme", user="alice", session=session)
+        said.append((await api.engine.capture(scope, text, "I see.")).exchange)
+        await api.engine.drain()
+    return said
+
+
+async def segments(api: Api) -> list[KnownSegment]:
+    return await api.engine.log.segments("acme", "alice", ALICE.owner)
+
+
+async def members(api: Api) -> list[list[str]]:
+    """What was said in each segment's pages, the segments in the order of their first page."""
+    found = [await api.engine.log.pages_in("acme", "alice", one.id) for one in await segments(api)]
+    return [[page.user_text for page in pages] for pages in sorted(found, key=lambda one: one[0].occurred_at)]
+
+
+async def waiting(api: Api) -> list[str]:
+    found = await api.engine.log.waiting_pages("acme", "alice", ALICE.owner, limit=100)
+    return [page.id for page in found]
+
+
+async def told(api: Api, kind: str) -> list[Any]:
+    return [event.payload for event in await api.engine.log.read(limit=10_000, kinds=[kind])]
+
+
+async def test_case_46_what_short_term_memory_has_no_room_for_moves_on_once(api: Api) -> None:
+    """Ten turns with room for three: each is in one place, and the last three are in short-term memory."""
+    ten = await say(api, *(f"Turn t{n} of ten." for n in range(1, 11)))
+    assert await waiting(api) == ten[-3:]
+    moved = [one.page for one in await told(api, "page.segmented")]
+    assert moved == ten[:-3]
+    assert sorted(text for one in await members(api) for text in one) == [
+        f"Turn t{n} of ten." for n in range(1, 8)
+    ]
+
+
+async def test_pages_on_one_topic_are_one_segment(api: Api) -> None:
+    """Another topic opens another; a return, in another session, goes back to the first."""
+    await say(api, *SOUP)
+    await say(api, *CARS, session="s2")
+    await say(api, "Again I cook my leek soup.", session="s3")
+    await say(api, *IDLE, session="s4")
+    assert await members(api) == [[*SOUP, "Again I cook my leek soup."], [*CARS]]
+
+
+@pytest.mark.parametrize("life", [LifePolicy(short_term=ShortTermPolicy(pages=1))])
+async def test_a_recall_warms_the_segment_that_it_came_from(api: Api) -> None:
+    """Once an exchange and segment; by a fifth of that where the reply did not draw on it."""
+    soup, car, *_ = await say(api, "I cook leek soup.", "My car engine is loud.", "So it is.")
+    before = {one.id: warmth(one.heat, api.engine.clock.now(), HeatPolicy()) for one in await segments(api)}
+    of = await api.engine.log.segments_of("acme", "alice", [soup, car])
+    (asked,) = await say(api, "And so on.")
+    await drawn(api, asked, {soup: True, car: False})
+    after = {one.id: warmth(one.heat, api.engine.clock.now(), HeatPolicy()) for one in await segments(api)}
+    assert after[of[soup]] - before[of[soup]] > after[of[car]] - before[of[car]]
+    visits = {one.segment: one.weight for one in await told(api, "segment.visited")}
+    assert visits == {of[soup]: 1.0, of[car]: 0.2}
+
+
+async def drawn(api: Api, exchange: str, items: dict[str, bool]) -> None:
+    payload = RecallDrawn(
+        trace="t",
+        exchange=exchange,
+        items=tuple(DrawnItem(id=id, share=0.9 if used else 0.0, used=used) for id, used in items.items()),
+        ranking=Ranking(signals=(), items=()),
+    )
+    await api.engine.log.append([api.engine._event(ALICE, payload, 1)])
+    await api.engine.drain()
+
+
+async def test_every_hot_segment_is_promoted_once_for_what_it_has_gained(api: Api) -> None:
+    """Not the hottest alone; a cold one is not; its episode is listed, but not recalled beside its pages."""
+    soup = await say(api, *SOUP, "I put cream on my leek soup.")
+    cars = await say(api, *CARS, "My car engine runs again.", session="s2")
+    await say(api, "A letter from the tax office came.", session="s3")
+    await say(api, *IDLE, session="s4")
+    exchange = (await say(api, "Well."))[0]
+    for _ in range(3):
+        await drawn(api, exchange, {soup[0]: True, cars[0]: True})
+    promoted = await told(api, "segment.promoted")
+    of = await api.engine.log.segments_of("acme", "alice", [soup[0], cars[0]])
+    assert sorted(one.segment for one in promoted) == sorted(of.values())
+    episodes = [one for one in await api.engine.memories("acme", "alice") if one.type == "episode"]
+    assert len(episodes) == 2
+    assert any("soup" in one.text for one in episodes)
+    assert await api.engine.long_term.get(ALICE.owner, [one.id for one in episodes]) == []
+    await drawn(api, exchange, {soup[0]: True})
+    assert len(await told(api, "segment.promoted")) == 2
+
+
+@pytest.mark.parametrize("life", [LifePolicy(short_term=ShortTermPolicy(pages=1), limits=Limits(segments=1))])
+async def test_the_coldest_segment_leaves_its_episode(api: Api) -> None:
+    """With the reason; its pages are recalled no more, its episode is; the log has its words."""
+    soup = await say(api, *SOUP)
+    await say(api, *CARS, "So it is.", session="s2", minutes=3000)
+    (gone,) = await told(api, "segment.evicted")
+    of = await api.engine.log.segments_of("acme", "alice", soup)
+    assert (gone.segment, gone.reason) == (of[soup[0]], "segments")
+    assert await api.engine.long_term.get(ALICE.owner, soup) == []
+    (episode,) = [one for one in await api.engine.memories("acme", "alice") if one.type == "episode"]
+    assert episode.text.startswith("2026-") or episode.text[:2] == "20"
+    assert "leek soup" in episode.text
+    assert [one.id for one in await api.engine.long_term.get(ALICE.owner, [episode.id])] == [episode.id]
+    assert (await api.engine.exchange("acme", "alice", soup[0])).user_text == SOUP[0]
+
+
+@pytest.mark.parametrize("life", [LifePolicy(short_term=ShortTermPolicy(pages=1), limits=Limits(segments=1))])
+async def test_a_forgotten_exchange_leaves_no_word_in_what_summed_it_up(api: Api) -> None:
+    """Neither in a live segment's state nor in the episode of one that was evicted."""
+    soup = await say(api, *SOUP, "My secret soup spice is cardamom.")
+    cars = await say(api, *CARS, "The car plate is ZH 12345.", "So it is.", session="s2", minutes=3000)
+    for page in (soup[3], cars[3]):
+        await api.engine.forget_exchange(ALICE, page)
+        await api.engine.drain()
+    log = " ".join(str(event.payload) for event in await api.engine.log.read(limit=10_000))
+    assert "cardamom" not in log
+    assert "12345" not in log
+    assert [len(one) for one in await members(api)] == [3, 3]
+    episodes = [one for one in await api.engine.memories("acme", "alice") if one.type == "episode"]
+    assert any("leek soup" in one.text for one in episodes)
+
+
+async def test_a_page_that_leaves_its_branch_leaves_its_segment_and_can_come_back(api: Api) -> None:
+    """It waits again, and moves on with the next that leaves."""
+    soup = await say(api, *SOUP)
+    await say(api, *IDLE, session="s2")
+    assert await members(api) == [[*SOUP]]
+    await move(api, soup[1], "inactive")
+    assert await members(api) == [[SOUP[0], SOUP[2]]]
+    await move(api, soup[1], "active")
+    await say(api, "Well then.", session="s2")
+    assert (await members(api))[0] == [*SOUP]
+
+
+async def move(api: Api, page: str, state: Any) -> None:
+    payload = PageMoved(page=page, state=state, reason="the client went elsewhere")
+    await api.engine.log.append([api.engine._event(ALICE, payload, 1)])
+    await api.engine.drain()
+
+
+async def test_the_log_alone_gives_the_same_segments(api: Api) -> None:
+    """Folded again from the events, heat to the last bit."""
+    soup = await say(api, *SOUP, *CARS, *IDLE)
+    await drawn(api, soup[-1], {soup[0]: True})
+    before = await segments(api), await waiting(api), await members(api)
+    await api.engine.log.rebuild_views()
+    assert (await segments(api), await waiting(api), await members(api)) == before
+
+
+async def test_nothing_is_lost_and_nothing_is_twice(api: Api) -> None:
+    """Every page is in short-term memory or in one segment; what moved is told once."""
+    said = await say(api, *SOUP, *CARS, *IDLE, *(f"{text} Really." for text in SOUP + CARS))
+    moved = [one for one in await told(api, "page.segmented") if isinstance(one, PageSegmented)]
+    assert sorted([*(one.page for one in moved), *await waiting(api)]) == sorted(said)
+    assert sum(len(one) for one in await members(api)) == len(moved)
+    assert not [one for one in await told(api, "segment.evicted") if isinstance(one, SegmentEvicted)]
+    assert all(isinstance(one, SegmentPromoted) for one in await told(api, "segment.promoted"))
+    pages = [await api.engine.log.record("acme", "alice", id) for id in said]
+    assert all(isinstance(page, Page) and page.state == "active" for page in pages)
