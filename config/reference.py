@@ -14,6 +14,13 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
+from hearth.config.life import (
+    HeatSettings,
+    LifeSettings,
+    LimitSettings,
+    SegmentSettings,
+    ShortTermSettings,
+)
 from hearth.config.load import section_model
 from hearth.config.settings import (
     CaptureSettings,
@@ -32,6 +39,11 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("hearth.recall.shares", SharesSettings),
     ("hearth.capture", CaptureSettings),
     ("hearth.qdrant", QdrantSettings),
+    ("hearth.life", LifeSettings),
+    ("hearth.life.short_term", ShortTermSettings),
+    ("hearth.life.segments", SegmentSettings),
+    ("hearth.life.heat", HeatSettings),
+    ("hearth.life.limits", LimitSettings),
     ("hearth.models.PATTERN", ModelSettings),
     ("hearth.tenants.NAME", TenantSettings),
     ("hearth.keys[]", KeySettings),

@@ -22,7 +22,9 @@ from pydantic import (
     model_validator,
 )
 
+from hearth.config.life import LifeSettings, Share
 from hearth.config.problems import Problem
+from hearth.config.section import Section
 from hearth.config.switches import ModeName
 
 KEY_HASH = re.compile(r"sha256:[0-9a-f]{64}")
@@ -156,15 +158,6 @@ WeightsByName: TypeAlias = Annotated[
 ]
 
 
-class Section(BaseModel):
-    """What all sections share: frozen, strict types, and an unknown key is an error."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
-
-
-Share = Annotated[float, Field(ge=0, le=1)]
-
-
 class SharesSettings(Section):
     """Part of a block that each group may fill before what the others leave unused is handed out."""
 
@@ -293,6 +286,9 @@ class TenantSettings(Section):
         default={},
         description="Weights of the rank score by signal, as `hearth tune` proposes them; those left out are "
         "Hearth's own.",
+    )
+    life: LifeSettings = Field(
+        default=LifeSettings(), description="As `hearth.life`; what is left out is the installation's."
     )
 
 
@@ -451,6 +447,7 @@ class HearthSettings(Section):
     )
     recall: RecallSettings = Field(default=RecallSettings(), description="Before the call.")
     capture: CaptureSettings = Field(default=CaptureSettings(), description="After the call.")
+    life: LifeSettings = Field(default=LifeSettings(), description="Beside the calls: what becomes of pages.")
     models: dict[str, ModelSettings] = Field(
         default={}, description="Overrides by model name; `*` stands for any text."
     )

@@ -6,10 +6,11 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 from uuid import uuid4
 
 import msgspec
@@ -21,6 +22,7 @@ from hearth.memory.errors import HearthError, LogUnavailable
 from hearth.memory.events.spool import Spool
 from hearth.memory.events.sql_log import SqlLog
 from hearth.memory.events.sqlite_log import SqliteLog
+from hearth.memory.extract.rules import RuleExtractor
 from hearth.memory.ports import Clock, EventLog, Shared, ShortTerm
 from hearth.memory.recall.policy import RecallPolicy, Weights
 from hearth.memory.recall.time_words import time_words
@@ -32,6 +34,7 @@ from hearth.memory.stores.redis_shared import RedisShared
 from hearth.memory.stores.redis_short_term import RedisShortTerm
 from hearth.memory.stores.sqlite_short_term import SqliteShortTerm
 from hearth.memory.stores.vector_child import VectorChild
+from hearth.memory.tiers.life import LifePolicy
 from hearth.memory.worker import Worker, WorkersElsewhere, Working
 
 logger = logging.getLogger(__name__)
@@ -42,6 +45,15 @@ LOG_FILE, SHORT_TERM, LONG_TERM = "log.db", "short_term.db", "long_term"
 """The stores in a folder, those that are files."""
 SHARED_POLL = 0.5
 """Seconds between two looks at a log that other processes write."""
+
+
+Life: TypeAlias = Callable[[str, str], LifePolicy]
+"""The policy of a tenant's memory, given the name of the embedder."""
+
+
+def own_life(tenant: str, embedder: str) -> LifePolicy:
+    """Hearth's own policy, the same for every tenant."""
+    return LifePolicy.for_embedder(embedder)
 
 
 class Servers(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +100,7 @@ async def open_memory(
     servers: Servers | None = None,
     worker: Literal["embedded", "external"] = "embedded",
     weights: Mapping[str, Weights] | None = None,
+    life: Life = own_life,
 ) -> AsyncIterator[Engine]:
     """Open the memory that lives in `directory`, made if it is absent, and close it at the end.
 
@@ -97,7 +110,8 @@ async def open_memory(
     the log before it goes to `spool`, a folder inside `directory` unless another is given. `servers`: what is
     held by servers instead of files; one that is down is waited for beside the calls. `worker`: whether this
     process files what was said, or those of `open_worker` over the same servers. `weights`: of the rank
-    score, for tenants that have their own in place of the policy's.
+    score, for tenants that have their own in place of the policy's. `life`: how a tenant's memory gets better
+    and smaller with time, Hearth's own policy unless another is given.
 
     Raises LogUnavailable where the folder can't be used, StoreUnavailable where there is no such embedder
     or another process has the memory open.
@@ -108,7 +122,7 @@ async def open_memory(
         stores = await stack.enter_async_context(
             _opened(home, embedder, durability, clock or SystemClock(), servers or Servers())
         )
-        working: Working = WorkersElsewhere(stores.log) if worker == "external" else _worker(stores)
+        working: Working = WorkersElsewhere(stores.log) if worker == "external" else _worker(stores, life)
         outbox = Spool(spool or home / "spool")
         stack.callback(outbox.close)
         capture = Capture(
@@ -153,7 +167,12 @@ async def _at_work(working: Working, capture: Capture, outbox: Spool, log: Event
 
 @asynccontextmanager
 async def open_worker(
-    directory: str | Path, *, embedder: str = "fast", durability: Durability = "power", servers: Servers
+    directory: str | Path,
+    *,
+    embedder: str = "fast",
+    durability: Durability = "power",
+    servers: Servers,
+    life: Life = own_life,
 ) -> AsyncIterator[OpenWorker]:
     """A worker over shared servers, not started yet: any number of them share the log.
 
@@ -161,7 +180,7 @@ async def open_worker(
     """
     home = _private_folder(Path(directory))
     async with _opened(home, embedder, durability, SystemClock(), servers) as stores:
-        worker = _worker(stores)
+        worker = _worker(stores, life)
         try:
             yield OpenWorker(worker, stores)
         finally:
@@ -183,7 +202,7 @@ async def _opened(
         yield Stores(log, short_term, long_term, clock, shared)
 
 
-def _worker(stores: Stores) -> Worker:
+def _worker(stores: Stores, life: Life) -> Worker:
     """Alone with a file it keeps one name, and so takes its own leases over at once after a crash."""
     shared = stores.log.partitions > 1
     return Worker(
@@ -193,6 +212,8 @@ def _worker(stores: Stores) -> Worker:
         short_term=stores.short_term,
         long_term=stores.long_term,
         clock=stores.clock,
+        extractor=RuleExtractor(),
+        policy=cache(lambda tenant: life(tenant, stores.long_term.embedder)),
         owner=f"{socket.gethostname()} {os.getpid()} {uuid4().hex[:8]}" if shared else "embedded",
         timing=Timing(poll=SHARED_POLL) if shared else None,
     )

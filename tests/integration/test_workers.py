@@ -69,6 +69,8 @@ class Team:
             log=log,
             consumers=log,
             mid_term=log,
+            extractor=RuleExtractor(),
+            policy=lambda tenant: LifePolicy(),
             short_term=self.short_term,
             long_term=self.long_term,
             clock=SystemClock(),

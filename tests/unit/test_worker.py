@@ -96,6 +96,8 @@ class World:
             log=self.log,
             consumers=self.log,
             mid_term=self.log,
+            extractor=RuleExtractor(),
+            policy=lambda tenant: LifePolicy(),
             short_term=self.short_term,
             long_term=self.long_term,
             clock=self.clock,

@@ -1,0 +1,89 @@
+"""The settings of a memory's life: `hearth.life` for the installation, and the same for a tenant.
+
+What is left out is the installation's, and there Hearth's own, which `hearth policy` shows.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
+
+from hearth.config.section import Section
+
+Whole: TypeAlias = Annotated[int, Field(ge=1)]
+Amount: TypeAlias = Annotated[float, Field(gt=0)]
+Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+
+
+class ShortTermSettings(Section):
+    """How much of a user's latest dialogue is short-term memory; what is over becomes segments."""
+
+    pages: Whole | None = Field(default=None, description="Pages of a user, over all sessions (10).")
+    session_pages: Whole | None = Field(default=None, description="Pages of one session (10).")
+    tokens: Whole | None = Field(default=None, description="Of their texts, about (8000).")
+    days: Amount | None = Field(default=None, description="Age at most (30).")
+    important: Share | None = Field(
+        default=None, description="Importance from which a page outlives others (0.7)."
+    )
+
+
+class SegmentSettings(Section):
+    """When pages are on one topic."""
+
+    affinity: Amount | None = Field(
+        default=None, description="Nearness and shared keywords from which a page joins a segment (0.6)."
+    )
+    same_session: Share | None = Field(
+        default=None, description="Added where the page before it in its session is in it (0.15)."
+    )
+    unrelated: Share | None = Field(
+        default=None,
+        description="The embedder's cosine of pages that have nothing to do with each other; empty: measured "
+        "for `fast` and `quality`, and as for `fast` with an embedder of your own.",
+    )
+    neighbour: Share | None = Field(
+        default=None, description="Its cosine of a page with the one before it, likewise."
+    )
+    close_hours: Amount | None = Field(default=None, description="Silence after which a topic is over (72).")
+    most_pages: Whole | None = Field(default=None, description="Pages of one segment at most (50).")
+
+
+class HeatSettings(Section):
+    """What keeps a segment alive."""
+
+    visit: Amount | None = Field(default=None, description="Of a recall that the reply drew on (1).")
+    seen: Share | None = Field(
+        default=None, description="Part of that for a recall which it did not draw on (0.2)."
+    )
+    page: Amount | None = Field(default=None, description="Of a page that joins (1).")
+    recency: Annotated[float, Field(ge=0)] | None = Field(
+        default=None, description="Of the last touch, whatever it was (1)."
+    )
+    fade_hours: Amount | None = Field(default=None, description="Time in which all fades to 37 % (24).")
+    promotion: Amount | None = Field(default=None, description="Heat from which a segment is summed up (5).")
+
+
+class LimitSettings(Section):
+    """What one user's segments may be; beyond it the coldest leave, and their episodes stay."""
+
+    segments: Whole | None = Field(default=None, description="Segments at most (2000).")
+    pages: Whole | None = Field(default=None, description="Pages in them at most; empty: any number.")
+    bytes: Whole | None = Field(default=None, description="Of their texts; empty: any number.")
+    days: Amount | None = Field(
+        default=None, description="Since a segment was last touched; empty: for ever."
+    )
+
+
+class LifeSettings(Section):
+    """How memory gets better and smaller with time."""
+
+    facts: Literal["rules", "off"] | None = Field(
+        default=None,
+        description="How facts are read from what users say: `rules` (their explicit statements, without a "
+        "model), or not at all (rules).",
+    )
+    short_term: ShortTermSettings = Field(default=ShortTermSettings(), description="The latest pages.")
+    segments: SegmentSettings = Field(default=SegmentSettings(), description="Topics.")
+    heat: HeatSettings = Field(default=HeatSettings(), description="What keeps them alive.")
+    limits: LimitSettings = Field(default=LimitSettings(), description="What may stay.")
