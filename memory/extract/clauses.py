@@ -75,9 +75,12 @@ def _led(text: str, start: int, end: int, tongue: Tongue) -> int:
 
 
 def _parted(text: str, sentence: Sentence, end: int, tongue: Tongue) -> Iterator[tuple[int, str]]:
+    """Where a clause may begin: behind each mark and conjunction; once where they stand together."""
+    joined = {join.start(): join for join in tongue.joins.finditer(text, sentence.start, end)}
     for mark in _MARK.finditer(text, sentence.start, end):
-        yield mark.end(), mark.group().strip() or "-"
-    for join in tongue.joins.finditer(text, sentence.start, end):
+        join = joined.pop(mark.end(), None)
+        yield (join or mark).end(), mark.group().strip() or "-"
+    for join in joined.values():
         yield join.end(), join.group().strip().lower()
 
 

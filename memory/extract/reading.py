@@ -108,7 +108,7 @@ class _Reader:
         end = self._behind(last, said)
         if not self._plain(pattern, clause.start, end):
             return
-        start = min(clause.start, match.start()) if pattern.attribute != "@none" else read[0].start
+        start = min(clause.start, match.start()) if pattern.kind != "rest" else read[0].start
         opening, rest = left_out, start
         if said.get("who", "").casefold() in self._tongue.her | self._tongue.him:
             opening, rest = subject, spans["who"][1]

@@ -48,11 +48,15 @@ def sentences(text: str) -> Iterator[Sentence]:
     """The sentences that `own_words` left, in order."""
     start = 0
     for stop in _STOP.finditer(text):
-        if stop["dot"] and _ABBREVIATED.search(text, max(start, stop.start() - 12), stop.start()):
+        if stop["dot"] and _goes_on(text, max(start, stop.start() - 12), stop.start()):
             continue
         yield from _sentence(text, start, stop.start(), stop.group())
         start = stop.end()
     yield from _sentence(text, start, len(text), "")
+
+
+def _goes_on(text: str, start: int, dot: int) -> bool:
+    return bool(_ABBREVIATED.search(text, start, dot) or _ORDINAL.match(text, dot))
 
 
 def _sentence(text: str, start: int, end: int, stop: str) -> Iterator[Sentence]:
@@ -70,10 +74,15 @@ _STOP: Final = re.compile(
 )
 _ABBREVIATED: Final = re.compile(
     r"(?:\b(?:dr|mr|mrs|ms|prof|st|sr|sra|jr|vs|etc|e\.g|i\.e|approx|ca|bzw|usw|z\.b|d\.h|no|nr|inc|str|ste|hr|fr)"
-    r"|\b[A-Z])\Z|\b\d{1,2}\Z(?<=\s\d|\d\d)",
+    r"|(?-i:\b[A-Z]))\Z",
     re.IGNORECASE,
 )
-"""Before a dot that ends no sentence; a number's dot may be a German ordinal's."""
+"""Before a dot that ends no sentence."""
+_ORDINAL: Final = re.compile(
+    r"(?<=\d)\.\s(?:jan|feb|mär|apr|mai|jun|jul|aug|sep|okt|oct|nov|de[cz]|maj|led|úno|bře|dub|kvě|čer|srp|zář|říj|lis|pro)",
+    re.IGNORECASE,
+)
+"""A date's dot, in languages that write one."""
 
 
 def _covered(text: str, start: int, end: int) -> str:
