@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from hearth.memory.types import Act
 
-UNPARTED: Final = ("zh", "ja")
-"""Languages whose words are written together: a key is looked for anywhere."""
+UNPARTED: Final = ("zh", "ja", "ko")
+"""Languages whose words are written together, or with their particles: a key is looked for anywhere."""
 _MACRO: Final = re.compile(r"<([A-Z_]+)>")
 _WORDS: Final = re.compile(r"[^\W\d_]+")
 _GROUP: Final = re.compile(r"\(\?P<([a-z_]+)>")
