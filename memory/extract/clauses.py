@@ -1,0 +1,96 @@
+"""Where the speaker's own clauses begin in a sentence, and whether they are plainly said."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from hearth.memory.extract.patterns import Tongue
+from hearth.memory.extract.spans import COVER, Sentence
+
+_MARK: Final = re.compile(rf"[,;:()\[\]–—，、；：（）،{COVER}]+\s*|\s-{{1,2}}\s+")
+_HARD: Final = re.compile(rf"[;:()\[\]–—；：（）{COVER}]|\s-{{1,2}}\s")
+_LEADS: Final = 4
+"""Phrases at most that stand before a clause without changing it."""
+
+
+class Clause(NamedTuple):
+    """A place where a clause begins."""
+
+    whole: int
+    start: int
+    """Behind what leads it in."""
+    after: str = ""
+    """What parts it from what stands before: a mark, or a conjunction; empty at the sentence's start."""
+    asked: bool = False
+    """It begins as a question or a request does."""
+
+
+def clauses(text: str, sentence: Sentence, tongue: Tongue) -> list[Clause]:
+    """The clauses of the sentence that are statements or requests, in order.
+
+    Of a question only those that stand apart from what is asked: `I'm allergic to nuts, what can I eat?`
+    """
+    opening = _clause(text, sentence.start, sentence.end, "", tongue)
+    end = _asked_from(text, sentence, tongue) if sentence.asks else sentence.end
+    starts = [_clause(text, at, end, by, tongue) for at, by in sorted(_parted(text, sentence, end, tongue))]
+    if opening.asked:
+        starts = [clause for clause in starts if _MARK.match(clause.after)]
+    return [clause for clause in (opening, *starts) if clause.start < end]
+
+
+def _clause(text: str, whole: int, end: int, after: str, tongue: Tongue) -> Clause:
+    start = _led(text, whole, end, tongue)
+    return Clause(whole, start, after, tongue.asks.match(text, start, end) is not None)
+
+
+def ends_at(text: str, place: int, sentence: Sentence, tongue: Tongue) -> int:
+    """Where the clause ends whose value ends at `place`: at the next mark, or before the next clause."""
+    mark = _MARK.search(text, place, sentence.end)
+    end = mark.start() if mark else sentence.end
+    join = tongue.joins.search(text, place, end)
+    return len(text[:join.start()].rstrip()) if join else end
+
+
+def segment_end(text: str, place: int, sentence: Sentence) -> int:
+    """Where the words that can belong to a value at `place` end at most."""
+    hard = _HARD.search(text, place, sentence.end)
+    return hard.start() if hard else sentence.end
+
+
+def plainly_said(text: str, sentence: Sentence, start: int, end: int, tongue: Tongue) -> bool:
+    """False where the clause at `start` to `end` is wished for, doubted, conditional or somebody's speech."""
+    return not tongue.unreal.search(text, start, end) and not tongue.governs.search(text, sentence.start, start)
+
+
+def _led(text: str, start: int, end: int, tongue: Tongue) -> int:
+    """`start` behind what leads the clause in."""
+    for _ in range(_LEADS):
+        lead = tongue.lead.match(text, start, end)
+        if lead is None or lead.end() == start:
+            break
+        start = lead.end()
+    return start
+
+
+def _parted(text: str, sentence: Sentence, end: int, tongue: Tongue) -> Iterator[tuple[int, str]]:
+    """Where a clause may begin: behind each mark and conjunction; once where they stand together."""
+    joined = {join.start(): join for join in tongue.joins.finditer(text, sentence.start, end)}
+    for mark in _MARK.finditer(text, sentence.start, end):
+        join = joined.pop(mark.end(), None)
+        yield (join or mark).end(), mark.group().strip() or "-"
+    for join in joined.values():
+        yield join.end(), join.group().strip().lower()
+
+
+def _asked_from(text: str, sentence: Sentence, tongue: Tongue) -> int:
+    """Where the asking part begins; the sentence's start where all of it may be asked."""
+    if tongue.asks.match(text, _led(text, sentence.start, sentence.end, tongue), sentence.end):
+        return sentence.start
+    if tongue.tags.search(text, sentence.start, sentence.end):
+        return sentence.start
+    for at, _ in sorted(_parted(text, sentence, sentence.end, tongue)):
+        if tongue.asks.match(text, _led(text, at, sentence.end, tongue), sentence.end):
+            return at
+    return sentence.start

@@ -1,0 +1,220 @@
+"""From a sentence to the facts that its clauses state, each with its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from hearth.memory.extract.clauses import Clause, clauses, ends_at, plainly_said, segment_end
+from hearth.memory.extract.patterns import Pattern, Tongue, book, groups
+from hearth.memory.extract.spans import Sentence
+from hearth.memory.extract.values import Value, values
+from hearth.memory.types import Act
+
+GENERAL: Final = frozenset({"", "instruction", "preference", "plan", "event", "appointment", "goal"})
+"""Attributes whose value is a whole phrase: what it holds is told by it."""
+
+_NEXT: Final = re.compile(r"\s*([^\W\d_][\w']*)")
+_NEAR: Final = 200
+"""Characters before a clause in which stands whom a pronoun means, or that something was wrong."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stated:
+    """What a clause states."""
+
+    pattern: Pattern
+    attribute: str
+    value: str
+    act: Act
+    start: int
+    end: int
+    """Where the clause stands."""
+    subject: str = "user"
+    wrong: str = ""
+    opening: str = ""
+    """What is to be said before `rest`, so that the clause can be understood alone."""
+    rest: int = 0
+
+
+def stated(text: str, sentence: Sentence) -> list[Stated]:
+    """What the sentence states, in order, in the language in which it states most."""
+    if book().jokes.search(text, sentence.start, sentence.end):
+        return []
+    words = text[sentence.start : sentence.end].casefold()
+    by_language: dict[str, list[Pattern]] = {}
+    for pattern in book().likely(words):
+        by_language.setdefault(pattern.language, []).append(pattern)
+    best: tuple[tuple[int, int], list[Stated]] = ((0, 0), [])
+    for language, patterns in by_language.items():
+        tongue = book().tongues[language]
+        found = _Reader(text, sentence, tongue).read(patterns)
+        best = max(best, ((len(found), _known(words, tongue)), found), key=lambda one: one[0])
+    return best[1]
+
+
+def _known(words: str, tongue: Tongue) -> int:
+    """How many of the words are the language's own small ones."""
+    return sum(word in tongue.bad or word in tongue.soft or word in tongue.stop for word in words.split())
+
+
+class _Reader:
+    """Tries one language's patterns on one sentence."""
+
+    def __init__(self, text: str, sentence: Sentence, tongue: Tongue) -> None:
+        self._text, self._sentence, self._tongue = text, sentence, tongue
+        self._casual = text[sentence.start].islower()
+
+    def read(self, patterns: Iterable[Pattern]) -> list[Stated]:
+        patterns = list(patterns)
+        found: list[Stated] = []
+        subject = ""
+        for clause in clauses(self._text, self._sentence, self._tongue):
+            here = [one for pattern in patterns for one in self._tried(pattern, clause, subject)]
+            subject = next((one.pattern.subject for one in here if one.attribute not in GENERAL), "")
+            found += here
+        return _once(found)
+
+    def _tried(self, pattern: Pattern, clause: Clause, subject: str) -> Iterator[Stated]:
+        end = self._sentence.end
+        if pattern.order:
+            match = pattern.text.pattern.match(self._text, clause.whole, end)
+            match = match or pattern.text.pattern.match(self._text, clause.start, end)
+            if match is not None and not self._sentence.asks:
+                yield from self._said(pattern, clause, match, "")
+        elif clause.asked:
+            return
+        elif pattern.anywhere:
+            if not clause.after:
+                for match in pattern.text.pattern.finditer(self._text, clause.start, end):
+                    yield from self._said(pattern, clause, match, "")
+        elif (match := pattern.text.pattern.match(self._text, clause.start, end)) is not None:
+            yield from self._said(pattern, clause, match, "")
+        elif pattern.elided is not None and subject and subject.startswith(pattern.subject.strip()):
+            if (match := pattern.elided.pattern.match(self._text, clause.start, end)) is not None:
+                yield from self._said(pattern, clause, match, subject)
+
+    def _said(self, pattern: Pattern, clause: Clause, match: re.Match[str], left_out: str) -> Iterator[Stated]:
+        spans = groups(match)
+        said = {name: self._text[start:end] for name, (start, end) in spans.items()}
+        attribute = self._attribute(pattern, said)
+        subject = self._subject(said.get("who", ""), clause.start)
+        read = self._values(pattern, spans.get("value") or (match.end(), 0)) if attribute and subject else []
+        if not read and not (pattern.constant and attribute and subject):
+            return
+        last = max(read[-1].end if read else match.end(), spans.get("value", (0, 0))[1])
+        end = self._behind(last, said)
+        if not self._plain(pattern, clause.start, end):
+            return
+        start = min(clause.start, match.start()) if pattern.kind != "rest" else read[0].start
+        opening, rest = left_out, start
+        if said.get("who", "").casefold() in self._tongue.her | self._tongue.him:
+            opening, rest = subject, spans["who"][1]
+        for value in [one.text for one in read] or [pattern.constant]:
+            yield Stated(
+                pattern=pattern,
+                attribute="" if attribute == "@none" else attribute,
+                value=value,
+                act=self._act(pattern, said),
+                start=start,
+                end=end,
+                subject=subject,
+                wrong=said.get("wrong", ""),
+                opening=opening,
+                rest=rest,
+            )
+
+    def _values(self, pattern: Pattern, span: tuple[int, int]) -> list[Value]:
+        """The values within the span, or from its start on where it has no end."""
+        start, end = span
+        end = end or segment_end(self._text, start, self._sentence)
+        found = values(self._text, start, end, pattern.kind, self._tongue, casual=self._casual)
+        if not span[1] and found and self._is_subject(found[-1].end):
+            return []
+        if pattern.only is None:
+            return found
+        fit = [value for value in found if pattern.only.pattern.fullmatch(value.text)]
+        return fit if fit[:1] == found[:1] else []
+
+    def _is_subject(self, end: int) -> bool:
+        """A verb behind a value that should end the clause: it was the subject of something else."""
+        after = _NEXT.match(self._text, end, self._sentence.end)
+        return after is not None and after[1].casefold() in self._tongue.verbs
+
+    def _attribute(self, pattern: Pattern, said: Mapping[str, str]) -> str:
+        if "of" in said:
+            return pattern.attribute.replace("@of", said["of"].casefold())
+        if pattern.attribute != "@rel":
+            return pattern.attribute
+        relation = said.get("rel", "")
+        return next((name for name, words in self._tongue.relations if words.fullmatch(relation)), "")
+
+    def _subject(self, who: str, place: int) -> str:
+        """Whom the words at `place` are about; empty for nobody that is known.
+
+        A third person is a relation, somebody for whom a pronoun stands, or a name: in small letters it may be
+        any word.
+        """
+        tongue, first = self._tongue, who.split()[0].casefold() if who else ""
+        if not who:
+            return "user"
+        if first in tongue.mine:
+            return _small(who.rstrip(" ,"))
+        if who.casefold() in tongue.her | tongue.him:
+            return self._meant(who.casefold(), place)
+        return who if not who[0].islower() and who.casefold() not in tongue.bad | tongue.stop else ""
+
+    def _meant(self, pronoun: str, place: int) -> str:
+        """The one relation named before `place`, if it can be meant."""
+        tongue = self._tongue
+        named = {_small(one.group()): None for one in tongue.kin.finditer(self._text, max(0, place - _NEAR), place)}
+        other = tongue.men if pronoun in tongue.her else tongue.women
+        both = pronoun in tongue.her & tongue.him
+        fit = [name for name in named if both or not other.search(name)]
+        return fit[0] if len(fit) == 1 else ""
+
+    def _behind(self, last: int, said: dict[str, str]) -> int:
+        """Where the clause ends whose value ends at `last`; what the words there add comes into `said`."""
+        end = self._sentence.end
+        if (instead := self._tongue.instead.match(self._text, last, end)) is not None:
+            said["wrong"] = instead["wrong"]
+            return instead.end()
+        for name, words in (("also", self._tongue.also), ("more", self._tongue.more)):
+            if (behind := words.match(self._text, last, end)) is not None:
+                said[name] = behind.group()
+        return ends_at(self._text, last, self._sentence, self._tongue)
+
+    def _act(self, pattern: Pattern, said: Mapping[str, str]) -> Act:
+        if "ends" in said or ("not" in said and "more" in said):
+            return "ends"
+        if "wrong" in said:
+            return "corrects"
+        if "not" in said:
+            return "denies"
+        if pattern.act != "asserts":
+            return pattern.act
+        start = self._sentence.start
+        if self._tongue.refutes.search(self._text, max(0, start - _NEAR), self._sentence.end):
+            return "corrects"
+        return "adds" if "also" in said else "asserts"
+
+    def _plain(self, pattern: Pattern, start: int, end: int) -> bool:
+        if pattern.kind == "rest":  # what is to be remembered or done may have any mood
+            return self._tongue.governs.search(self._text, self._sentence.start, start) is None
+        return plainly_said(self._text, self._sentence, start, end, self._tongue)
+
+
+def _small(who: str) -> str:
+    """A relation as it stands within a sentence."""
+    return who[:1].lower() + who[1:]
+
+
+def _once(found: Iterable[Stated]) -> list[Stated]:
+    """Each attribute's value once, as the first pattern has it; nothing word for word that others read."""
+    kept: dict[tuple[str, str, int | str], Stated] = {}
+    for one in found:
+        kept.setdefault((one.subject, one.attribute, one.value), one)
+    read = [one for one in kept.values() if one.attribute]
+    return [one for one in kept.values() if one.attribute or not any(one.start <= r.start < one.end for r in read)]

@@ -1,0 +1,124 @@
+"""Reads what users state of themselves by rules of language alone: no model, and rather nothing than a guess."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import Final
+
+import msgspec
+
+from hearth.memory.extract.patterns import book
+from hearth.memory.extract.reading import Stated, stated
+from hearth.memory.extract.spans import own_words, sentences
+from hearth.memory.extract.when import When, shown, start_of, times
+from hearth.memory.recall.dates import local_day
+from hearth.memory.types import CandidateFact, Page
+
+_IMPORTANCE: Final = {
+    **dict.fromkeys(("allergy", "condition", "medication", "name", "birthday", "diet"), 0.9),
+    **dict.fromkeys(("partner", "child", "residence", "employer", "occupation"), 0.8),
+    **dict.fromkeys(("instruction", "form of address", "preferred language", "pronouns", ""), 0.8),
+    **dict.fromkeys(("nationality", "parent", "sibling", "pet", "school", "appointment"), 0.7),
+    **dict.fromkeys(("uses", "visited"), 0.4),
+}
+_USUAL: Final = 0.5
+_SURE: Final = 0.95
+_LESS_SURE: Final = 0.85
+"""Of a clause that lacks its subject, or is about somebody else."""
+_MOST: Final = 30
+"""Facts of one message."""
+_HAPPENS: Final = frozenset({"plan", "appointment", "event", "visited", "goal"})
+"""What has a time at which it happens; anything else holds since then."""
+
+
+class RuleExtractor:
+    """An extractor that knows a few hundred ways of saying things, in a dozen languages and more."""
+
+    @property
+    def name(self) -> str:
+        """Stands with what it found."""
+        return "rules-1"
+
+    def extract(self, page: Page) -> list[CandidateFact]:
+        """What the user states, in order; nothing of most messages. Pure, and linear in the text's length."""
+        text = own_words(page.user_text)
+        found: dict[tuple[str, ...], CandidateFact] = {}
+        for sentence in sentences(text):
+            for one in stated(text, sentence):
+                fact = _fact(page, text, one)
+                if fact is not None:
+                    found.setdefault((fact.subject, fact.attribute, fact.value or fact.statement, fact.act), fact)
+        return list(found.values())[:_MOST]
+
+
+def _fact(page: Page, text: str, one: Stated) -> CandidateFact | None:
+    """The statement as a candidate; None where it needs a time and has none."""
+    pattern, day = one.pattern, local_day(page.occurred_at, page.timezone)
+    named = times(text, one.start, one.end, pattern.language, day, pattern.ahead)
+    if pattern.dated and not named:
+        return None
+    fact = CandidateFact(
+        statement=_statement(page.user_text, one, named),
+        quote=page.user_text[one.start : one.end],
+        subject=one.subject,
+        attribute=one.attribute,
+        value=_value(text, one, named),
+        act=one.act,
+        wrong=one.wrong,
+        language=pattern.language,
+        confidence=_LESS_SURE if one.opening or one.subject != "user" else _SURE,
+        importance=_IMPORTANCE.get(one.attribute, _USUAL),
+    )
+    return _timed(fact, named, day, page.timezone, moved=pattern.ahead is False)
+
+
+def _value(text: str, one: Stated, named: Sequence[When]) -> str:
+    """The value as said; of what happens without when it does."""
+    if one.attribute not in _HAPPENS or one.pattern.kind != "phrase" or not named:
+        return one.value if one.attribute else ""
+    before, _, _ = one.value.partition(text[named[0].start : named[0].end])
+    words = before.split()
+    while words and words[-1].casefold() in book().tongues[one.pattern.language].soft:
+        words.pop()
+    return before[: before.rfind(words[-1]) + len(words[-1])] if words else one.value
+
+
+def _statement(text: str, one: Stated, named: Sequence[When]) -> str:
+    """The clause as a sentence of its own, each relative time with its days in brackets behind it."""
+    parts, place = [one.opening], one.rest
+    for when in named:
+        if not when.whole and when.start >= place:
+            parts += [text[place : when.end], f" ({shown(when, one.pattern.language)})"]
+            place = when.end
+    said = "".join([*parts, text[place : one.end]]).strip()
+    return said[:1].upper() + said[1:] + ("" if said.endswith((".", "!", "。", "！")) else _DOTS.get(one.pattern.language, "."))
+
+
+_DOTS: Final = {"zh": "。", "ja": "。"}
+
+
+def _timed(fact: CandidateFact, named: Sequence[When], day: date, timezone: str, *, moved: bool) -> CandidateFact:
+    """The fact with its times: when it happens, or since and until when it holds."""
+    moments: dict[str, datetime] = {}
+    for when in named:
+        try:
+            field, moment = _moment(fact, when, timezone, moved=moved)
+        except OverflowError:  # a day at the calendar's end that begins outside it in UTC
+            continue
+        if field:
+            moments.setdefault(field, moment)
+    return msgspec.structs.replace(fact, **moments) if moments else fact
+
+
+def _moment(fact: CandidateFact, when: When, timezone: str, *, moved: bool) -> tuple[str, datetime]:
+    first = start_of(when.first, timezone)
+    if when.bound == "until":
+        return "valid_to", start_of(when.last, timezone)
+    if when.bound == "since":
+        return "valid_from", first
+    if fact.attribute in _HAPPENS or not fact.attribute:
+        return "happens_at", first
+    if fact.act == "ends":
+        return "valid_to", first
+    return ("valid_from" if moved else ""), first

@@ -1,0 +1,495 @@
+"""The times that a statement names, as days of the speaker's calendar, each with its place in the text.
+
+Recall reads the past that a question asks about; a statement's times may lie ahead, and stand in brackets
+behind its words. Both read the same words: a text's words become roles, one letter each, see `time_words`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from functools import cache
+from typing import Any, Final, Literal, NamedTuple
+
+from hearth.memory.recall.dates import zone
+from hearth.memory.recall.time_words import UNSPACED, Language, Meaning, fold, time_words
+
+Precision = Literal["day", "weekend", "week", "month", "season", "year"]
+Bound = Literal["at", "since", "until"]
+_YEARS: Final = range(1900, 2100)
+_LARGEST: Final = 400
+"""Of any unit: more is counted by nobody."""
+
+
+class When(NamedTuple):
+    """A time that words name."""
+
+    start: int
+    end: int
+    """Where its words stand in the text."""
+    first: date
+    last: date
+    """Its days, the last one included."""
+    precision: Precision
+    bound: Bound = "at"
+    """`since` it, `until` it, or at it."""
+    whole: bool = False
+    """True if the words tell it to a reader of any day: they name the year."""
+
+
+class _Token(NamedTuple):
+    role: str
+    value: Any
+    start: int
+    end: int
+    word: str = ""
+
+
+class _Days(NamedTuple):
+    first: date
+    last: date
+    precision: Precision
+    whole: bool = False
+
+
+_Read = Callable[[Sequence[_Token], date, "bool | None"], _Days | None]
+
+_MORE: Final[dict[str, dict[str, Meaning]]] = {
+    "es": {"mañana": Meaning("D", 1), "pasado mañana": Meaning("D", 2), "la mañana": Meaning("P")},
+    "pt": {"depois de amanhã": Meaning("D", 2)},
+    "it": {"dopodomani": Meaning("D", 2)},
+    "pl": {"pojutrze": Meaning("D", 2)},
+    "tr": {"öbür gün": Meaning("D", 2)},
+    "ar": {
+        **dict.fromkeys(("غدا", "غداً"), Meaning("D", 1)),
+        "بعد غد": Meaning("D", 2),
+    },
+    "zh": {
+        "明天": Meaning("D", 1),
+        **dict.fromkeys(("后天", "後天"), Meaning("D", 2)),
+        "明年": Meaning("R", ("year", 1)),
+        "去年": Meaning("R", ("year", -1)),
+    },
+    "ja": {"来年": Meaning("R", ("year", 1)), "去年": Meaning("R", ("year", -1))},
+    "ko": {
+        "내일": Meaning("D", 1),
+        "모레": Meaning("D", 2),
+        "내년": Meaning("R", ("year", 1)),
+        "작년": Meaning("R", ("year", -1)),
+    },
+}
+"""What lies ahead, of which a question about the past says nothing."""
+_AHEAD: Final = frozenset(
+    "in within en dentro dans d'ici tra fra em daqui over om za за через içinde 後 后 후 뒤 بعد".split()
+)
+"""With a number of a unit: so long from now. Other prepositions there tell how long something lasts."""
+_EVERY: Final = frozenset(
+    "every each any most some jeden jede jedes jeder immer cada todos todas los las chaque tous toutes ogni"
+    " tutti tutte elke ieder iedere alle każdy każda każde co каждый каждую каждое по her кожен кожну varje"
+    " hver každý každou joka 毎 每 每个 每個 매 매주 كل".split()
+)
+"""Before a time: it comes back, so it is no day."""
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_PIECE: Final = re.compile(
+    r"(?P<iso>(?:19|20)\d\d-\d{1,2}-\d{1,2}(?![\w-]))"
+    r"|(?P<numeric>\d{1,2}[./]\d{1,2}[./](?:19|20)\d\d(?!\w))"
+    r"|(?P<other>[$€£¥#@]\s?\d[\d.,]*|\d+(?:[.,:/]\d+)+\w*|\d+\s?%)"
+    r"|(?P<number>\d{1,4})(?:st|nd|rd|th|er|º|ª|e)?(?![^\W_])"
+    r"|(?P<word>[^\W\d_]+)|(?P<rest>\d+\w*)|(?P<stop>[!?;:\n…,(]|(?<=[^\W\d])\.)",
+    re.IGNORECASE,
+)
+
+
+def times(text: str, start: int, end: int, language: str, today: date, ahead: bool | None) -> list[When]:
+    """The times that `text[start:end]` names, in order; none for a language whose words are unknown.
+
+    `ahead` is where what recurs is meant to lie, such as `on Friday`: True after `today`, False before it,
+    None where the words don't tell; then such a time is left out.
+    """
+    if (known := _language(language)) is None:
+        return []
+    read = _signs if language in UNSPACED else _words
+    tokens = [token for token in read(text, start, end, known) if token.role != "-"]
+    return list(_read(tokens, today, ahead, language in UNSPACED))
+
+
+def start_of(day: date, timezone: str) -> datetime:
+    """When that day begins in the speaker's zone, in UTC."""
+    return datetime.combine(day, time(), tzinfo=zone(timezone)).astimezone(UTC)
+
+
+def shown(when: When, language: str) -> str:
+    """Its days as a reader of any day understands them; ISO dates but in English."""
+    if when.precision == "year":
+        return str(when.first.year)
+    if language != "en":
+        if when.precision == "month":
+            return f"{when.first:%Y-%m}"
+        return when.first.isoformat() + (f" – {when.last.isoformat()}" if when.last > when.first else "")
+    if when.precision in ("month", "season"):
+        months = f"{when.first:%B} to " if when.precision == "season" else ""
+        return f"{months}{when.last:%B %Y}"
+    last = f"{when.last.day} {when.last:%B %Y}"
+    if when.last == when.first:
+        return last
+    return f"{when.first.day} {when.first:%B %Y} to {last}" if when.precision != "day" else last
+
+
+# Words to roles
+
+
+@cache
+def _language(name: str) -> Language | None:
+    """The language's words with those of `_MORE`."""
+    known = time_words().languages.get(name)
+    if known is None or name not in _MORE:
+        return known
+    phrases = {word: list(listed) for word, listed in known.phrases.items()}
+    for phrase, meaning in _MORE[name].items():
+        words = (fold(phrase),) if name in UNSPACED else tuple(_WORD.findall(fold(phrase)))
+        others = [one for one in phrases.get(words[0], []) if one[0] != words]
+        phrases[words[0]] = sorted([*others, (words, meaning)], key=lambda one: -len(one[0]))
+    return Language(name=known.name, phrases=phrases, order=known.order)
+
+
+def _words(text: str, start: int, end: int, language: Language) -> Iterator[_Token]:
+    """Tokens of a text whose words are parted; what says nothing of time is `.`."""
+    pieces = list(_PIECE.finditer(text, start, end))
+    folded = [fold(piece.group()) if piece["word"] else "" for piece in pieces]
+    i = 0
+    while i < len(pieces):
+        length, token = _token(pieces, folded, i, language)
+        yield token
+        i += length
+
+
+def _token(
+    pieces: Sequence[re.Match[str]], folded: Sequence[str], i: int, language: Language
+) -> tuple[int, _Token]:
+    piece = pieces[i]
+    for words, meaning in language.phrases.get(folded[i], ()) if folded[i] else ():
+        if tuple(folded[i : i + len(words)]) == words:
+            ends = pieces[i + len(words) - 1].end()
+            return len(words), _Token(
+                _role(meaning, piece.group()), meaning.value, piece.start(), ends, folded[i]
+            )
+    role, value = _numbered(piece, language) if not folded[i] else (".", None)
+    return 1, _Token(role, value, piece.start(), piece.end(), folded[i])
+
+
+def _role(meaning: Meaning, word: str) -> str:
+    """Its own, but `may` and `march` in small letters are no months by themselves."""
+    return "C" if word in ("may", "march") and meaning.role == "M" else meaning.role
+
+
+def _numbered(piece: re.Match[str], language: Language) -> tuple[str, Any]:
+    if piece["number"]:
+        number = int(piece["number"])
+        plain = piece.group() == piece["number"]
+        return ("Y" if plain and number in _YEARS else "N" if number <= _LARGEST else "."), number
+    if piece["iso"]:
+        return "@", _date(*map(int, piece.group().split("-")))
+    if piece["numeric"]:
+        return "@", _of_numbers(piece.group(), language.order)
+    return ".", None
+
+
+def _of_numbers(numbers: str, order: str) -> date | None:
+    """A date of three numbers; None where both day and month could be the other."""
+    first, second, year = map(int, re.split(r"[./]", numbers))
+    day, month = (second, first) if order == "MDY" and "/" in numbers else (first, second)
+    return _date(year, month, day) or _date(year, day, month)
+
+
+def _signs(text: str, start: int, end: int, language: Language) -> Iterator[_Token]:
+    """As `_words`, of a text whose words are not parted."""
+    for found in _signs_of(language.name).finditer(text, start, end):
+        sign = found.group()
+        role, value = ".", None
+        if found["year"]:
+            role, value = "y", int(found["year"])
+        elif found["iso"]:
+            role, value = "@", _date(*map(int, sign.split("-")))
+        elif sign.isdecimal() and len(sign) <= 4:
+            role, value = "N", int(sign)
+        elif known := language.phrases.get(fold(sign)):
+            role, value = known[0][1]
+        if not sign.isspace():
+            yield _Token(role, value, found.start(), found.end(), sign)
+
+
+@cache
+def _signs_of(name: str) -> re.Pattern[str]:
+    known = _language(name)
+    words = sorted(known.phrases if known else (), key=len, reverse=True)
+    return re.compile(
+        r"(?P<year>(?:19|20)\d\d)\s*[年년]|(?P<iso>(?:19|20)\d\d-\d{1,2}-\d{1,2})"
+        rf"|{'|'.join(map(re.escape, words))}|\d+|\s+|.",
+        re.DOTALL,
+    )
+
+
+# Roles to days
+
+
+def _read(tokens: list[_Token], today: date, ahead: bool | None, unspaced: bool) -> Iterator[When]:
+    roles = "".join(token.role for token in tokens)
+    place = 0
+    while place < len(tokens):
+        length = 1
+        if roles[place] != ".":
+            length, days = _longest(tokens, roles, place, today, ahead)
+            if days is not None and not _recurs(tokens, place):
+                yield _when(tokens, place, length, days, unspaced)
+        place += length
+
+
+def _longest(
+    tokens: list[_Token], roles: str, place: int, today: date, ahead: bool | None
+) -> tuple[int, _Days | None]:
+    """The first rule that reads what begins here, and how many tokens it takes."""
+    for pattern, read in _RULES:
+        match = pattern.match(roles, place)
+        if match is not None:
+            days = _safely(read, tokens[place : match.end()], today, ahead)
+            return match.end() - place, days
+    return 1, None
+
+
+def _safely(read: _Read, tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+    """None where the day would lie outside the calendar."""
+    try:
+        return read(tokens, today, ahead)
+    except (OverflowError, ValueError):
+        return None
+
+
+def _recurs(tokens: Sequence[_Token], place: int) -> bool:
+    before = tokens[place - 1].word if place else ""
+    return before in _EVERY or tokens[place].word in _EVERY
+
+
+def _when(tokens: Sequence[_Token], place: int, length: int, days: _Days, unspaced: bool) -> When:
+    found = tokens[place : place + length]
+    around = [*tokens[max(place - 2, 0) : place], *found]
+    if unspaced:
+        around += tokens[place + length : place + length + 1]
+    return When(found[0].start, found[-1].end, days.first, days.last, days.precision, _bound(around), days.whole)
+
+
+def _bound(tokens: Sequence[_Token]) -> Bound:
+    roles = {token.role for token in tokens}
+    return "since" if "s" in roles else "until" if "u" in roles else "at"
+
+
+def _one(tokens: Sequence[_Token], roles: str, default: Any = None) -> Any:
+    """The value of the first token of those roles."""
+    return next((token.value for token in tokens if token.role in roles), default)
+
+
+def _date(year: int, month: int, day: int) -> date | None:
+    try:
+        return date(year, month, day)
+    except ValueError:
+        return None
+
+
+def _day(day: date | None, *, whole: bool = False) -> _Days | None:
+    return _Days(day, day, "day", whole) if day else None
+
+
+def _month(year: int, month: int, *, whole: bool = False) -> _Days:
+    return _Days(date(year, month, 1), _last_of(year, month), "month", whole)
+
+
+def _last_of(year: int, month: int) -> date:
+    return date(year + month // 12, month % 12 + 1, 1) - timedelta(days=1)
+
+
+def _year(year: int, *, whole: bool = False) -> _Days:
+    return _Days(date(year, 1, 1), date(year, 12, 31), "year", whole)
+
+
+def _shift(tokens: Sequence[_Token]) -> int | None:
+    """-1 for `last`, 0 for `this`, 1 for `next`."""
+    return next(("LTX".index(token.role) - 1 for token in tokens if token.role in "LTX"), None)
+
+
+def _given(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+    return _day(tokens[0].value, whole=True)
+
+
+def _full_date(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+    """Day and month, of the year that is named, or of the nearest on the right side of today."""
+    number, month, year = _one(tokens, "N"), _one(tokens, "McC"), _one(tokens, "Yy")
+    if year is not None:
+        return _day(_date(year, month, number), whole=True)
+    if ahead is None:
+        return None
+    years = range(today.year, today.year + 9) if ahead else range(today.year, today.year - 9, -1)
+    days = (_date(year, month, number) for year in years)
+    return _day(next((day for day in days if day and (day >= today if ahead else day <= today)), None))
+
+
+def _month_of_year(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+    return _month(_one(tokens, "Yy"), _one(tokens, "McC"), whole=True)
+
+
+def _bare_month(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+    """`in May`, `last May`: the nearest on the right side of today, this month included but with `last`."""
+    month, shift = _one(tokens, "McC"), _shift(tokens)
+    if shift == 0:
+        return _month(today.year, month)
+    if shift:
+        ahead = shift > 0
+    if ahead is None:
+        return None
+    past, over = month < today.month, month > today.month
+    if shift and month == today.month:
+        return _month(today.year + shift, month)
+    return _month(today.year + (past if ahead else -over), month)
+
+
+def _season(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+    number, year, shift = _one(tokens, "S"), _one(tokens, "Yy"), _shift(tokens)
+    if year is not None:
+        return _of_season(number, year, whole=True)
+    if shift:
+        ahead = shift > 0
+    if shift == 0:
+        return _of_season(number, today.year)
+    if ahead is None:
+        return None
+    seasons = [_of_season(number, today.year + years) for years in ((0, 1) if ahead else (0, -1, -2))]
+    return next((one for one in seasons if (one.last >= today if ahead else one.last <= today)), None)
+
+
+def _of_season(number: int, year: int, *, whole: bool = False) -> _Days:
+    month = 3 * number + 2
+    return _Days(date(year, 3 * number, 1), _last_of(year + month // 13, (month - 1) % 12 + 1), "season", whole)
+
+
+def _named_year(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+    return _year(_one(tokens, "Yy"), whole=True)
+
+
+def _counted_day(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+    return _day(today + timedelta(days=_one(tokens, "D")))
+
+
+def _weekday(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+    """The nearest on the right side of today; `this` one is of today's week or after it."""
+    shift = _shift(tokens)
+    forward = (_one(tokens, "W") - today.weekday()) % 7
+    if shift is not None:
+        ahead = shift >= 0
+    if ahead is None:
+        return None
+    if ahead:
+        # `next Friday` said on a Monday is the one after this Friday for some, and this one for others
+        if shift == 1 and forward and today.weekday() + forward < 7:
+            return None
+        return _day(today + timedelta(days=forward if forward or shift == 0 else 7))
+    return _day(today - timedelta(days=7 - forward))
+
+
+def _weekday_of_week(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+    unit, count = _unit(tokens)
+    if unit != "week":
+        return None
+    monday = today - timedelta(days=today.weekday()) + timedelta(days=7 * count)
+    return _day(monday + timedelta(days=_one(tokens, "W")))
+
+
+def _unit(tokens: Sequence[_Token]) -> tuple[str, int]:
+    counted: tuple[str, int] = _one(tokens, "R") or (_one(tokens, "U"), _shift(tokens) or 0)
+    return counted
+
+
+def _relative_unit(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+    """`last week`, `this month`, `next year`."""
+    unit, count = _unit(tokens)
+    match unit:
+        case "week":
+            monday = today - timedelta(days=today.weekday()) + timedelta(days=7 * count)
+            return _Days(monday, monday + timedelta(days=6), "week")
+        case "month":
+            return _month_from(today, count)
+        case "year":
+            return _year(today.year + count)
+        case _:
+            return None
+
+
+def _month_from(today: date, count: int) -> _Days:
+    months = today.year * 12 + today.month - 1 + count
+    return _month(months // 12, months % 12 + 1)
+
+
+def _ago(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+    return _away(tokens, today, -1)
+
+
+def _hence(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+    if not any(token.word in _AHEAD for token in tokens):
+        return None
+    return _away(tokens, today, 1)
+
+
+def _away(tokens: Sequence[_Token], today: date, sign: int) -> _Days | None:
+    """So many units from today, as exact as the unit is."""
+    unit, count = _one(tokens, "U"), sign * _one(tokens, "Nn", 1)
+    match unit:
+        case "day":
+            return _day(today + timedelta(days=count))
+        case "week" | "fortnight":
+            return _Days(*2 * (today + timedelta(days=count * (7 if unit == "week" else 14)),), "week")
+        case "month":
+            return _month_from(today, count)
+        case "year":
+            return _year(today.year + count)
+        case _:
+            return None
+
+
+def _weekend(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+    """Saturday and Sunday; `this weekend` is the one that has not ended."""
+    shift = _shift(tokens)
+    if shift is not None:
+        ahead = shift >= 0
+    if ahead is None:
+        return None
+    saturday = today - timedelta(days=(today.weekday() - 5) % 7)
+    ended = saturday + timedelta(days=1) < today
+    if ahead and ended:
+        saturday += timedelta(days=7)
+    if shift == 1 and today.weekday() >= 5:
+        saturday += timedelta(days=7)
+    if not ahead and not ended:
+        saturday -= timedelta(days=7)
+    return _Days(saturday, saturday + timedelta(days=1), "weekend")
+
+
+def _rules(*rules: tuple[str, _Read]) -> tuple[tuple[re.Pattern[str], _Read], ...]:
+    return tuple((re.compile(pattern), read) for pattern, read in rules)
+
+
+_RULES: Final = _rules(
+    (r"@", _given),
+    (r"y[ot]?[Mc]NU?|N[ot]?[McC][oti]?[Yy]?|[Mc]N[Yy]?U?", _full_date),
+    (r"[McC][oti]?[Yy]|y[oti]?M", _month_of_year),
+    (r"S[oti]?[Yy]|y[oti]?S", _season),
+    (r"[LTX][MC]|[Mc][LX]", _bare_month),
+    (r"(?<=[isuj])[McC]|(?<!.)M(?=i)|M(?!.)", _bare_month),
+    (r"[LTX]S|S[LX]|(?<=[ij])S", _season),
+    (r"y|(?<=[isu])Y", _named_year),
+    (r"W[oti]?(?:R|[LTX]U|U[LX])|(?:R|[LTX]U)W", _weekday_of_week),
+    (r"[LTX]W|W[LX]|W", _weekday),
+    (r"[LTX]E|E[LX]|E", _weekend),
+    (r"D", _counted_day),
+    (r"i?(?:[Nn]U[Aa])|[Aa][Nn]U|(?<![Tt.m])UA|AU", _ago),
+    (r"[Nn]U[Xf]|[ifX][Nn]U", _hence),
+    (r"[LTX]U|U[LX]|R", _relative_unit),
+)
+"""Tried in this order where a role begins; `(?<=…)` looks at the role before."""
