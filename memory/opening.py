@@ -22,7 +22,6 @@ from hearth.memory.errors import HearthError, LogUnavailable
 from hearth.memory.events.spool import Spool
 from hearth.memory.events.sql_log import SqlLog
 from hearth.memory.events.sqlite_log import SqliteLog
-from hearth.memory.extract.rules import RuleExtractor
 from hearth.memory.ports import Clock, EventLog, Shared, ShortTerm
 from hearth.memory.recall.policy import RecallPolicy, Weights
 from hearth.memory.recall.time_words import time_words
@@ -212,7 +211,6 @@ def _worker(stores: Stores, life: Life) -> Worker:
         short_term=stores.short_term,
         long_term=stores.long_term,
         clock=stores.clock,
-        extractor=RuleExtractor(),
         policy=cache(lambda tenant: life(tenant, stores.long_term.embedder)),
         owner=f"{socket.gethostname()} {os.getpid()} {uuid4().hex[:8]}" if shared else "embedded",
         timing=Timing(poll=SHARED_POLL) if shared else None,

@@ -17,6 +17,7 @@ from hearth.memory import metrics
 from hearth.memory.deciders import DrawnDecider, PageDecider
 from hearth.memory.errors import LeaseLost, Unavailable
 from hearth.memory.events.kinds import Event
+from hearth.memory.extract.rules import RuleExtractor
 from hearth.memory.fact_decider import FactDecider
 from hearth.memory.ports import Clock, Consumers, EventLog, Extractor, Lease, LongTerm, MidTerm, ShortTerm
 from hearth.memory.projectors import IndexProjector
@@ -137,7 +138,8 @@ class Worker:
     """Runs the consumers of a log: deciders of pages, facts, segments and of what replies drew on, and the
     index projector.
 
-    `policy` is asked for a tenant's.
+    `extractor` reads facts, the rules where none is given; `policy` is asked for a tenant's, and is Hearth's
+    own for the default embedder where none is given.
     `owner` names this worker in its leases. A process that is alone with its log keeps one name, so that it
     takes over its own leases at once after a crash; where several share a log each needs its own.
     """
@@ -151,8 +153,8 @@ class Worker:
         long_term: LongTerm,
         clock: Clock,
         mid_term: MidTerm,
-        extractor: Extractor,
-        policy: Callable[[str], LifePolicy],
+        extractor: Extractor | None = None,
+        policy: Callable[[str], LifePolicy] | None = None,
         owner: str = "embedded",
         batch: int = 64,
         timing: Timing | None = None,
@@ -165,7 +167,8 @@ class Worker:
         self._timing = timing or Timing()
         self._pages = PageDecider(log=log, consumers=consumers)
         self._index = IndexProjector(log=log, mid_term=mid_term, short_term=short_term, long_term=long_term)
-        facts = FactDecider(log=log, extractor=extractor, clock=clock, policy=policy)
+        policy = policy or (lambda tenant: LifePolicy())
+        facts = FactDecider(log=log, extractor=extractor or RuleExtractor(), clock=clock, policy=policy)
         segments = SegmentDecider(
             log=log,
             mid_term=mid_term,

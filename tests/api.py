@@ -22,7 +22,6 @@ from hearth.memory.capture import Capture
 from hearth.memory.engine import Engine
 from hearth.memory.events.spool import Spool
 from hearth.memory.events.sqlite_log import SqliteLog
-from hearth.memory.extract.rules import RuleExtractor
 from hearth.memory.ports import Embedder, Extractor, LongTerm, Shared
 from hearth.memory.recall.policy import RecallPolicy, Weights
 from hearth.memory.recall.tokens import LocalTokenCounter
@@ -125,7 +124,7 @@ async def open_engine(
         short_term=short_term,
         long_term=long_term,
         clock=clock,
-        extractor=extractor or RuleExtractor(),
+        extractor=extractor,
         policy=lambda tenant: life or LifePolicy(facts="rules" if extractor else "off"),
     )
     spool = Spool(home / "spool")

@@ -57,7 +57,7 @@ async def say(api: Api, text: str, reply: str = "Noted.", *, scope: Scope = ALIC
 
 async def facts(api: Api, **where: Any) -> list[dict[str, Any]]:
     async with api.client("alice") as alice:
-        answer = await alice.get("/memories", params=where)
+        answer = await alice.get("/memories", params={"types": ["fact", "persona"], **where})
     assert answer.status_code == 200, answer.text
     return answer.json()["items"]
 

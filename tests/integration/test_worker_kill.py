@@ -69,7 +69,7 @@ async def main():
     await log.start()
     await short_term.start()
     long_term = EdgeLongTerm(folder / "long", plain())
-    parts = {"log": log, "consumers": log, "mid_term": log, "short_term": short_term, **LIVING}
+    parts = {"log": log, "consumers": log, "mid_term": log, "short_term": short_term}
     worker = Worker(**parts, long_term=long_term, clock=clock)
     if point == "index advance":
         plain_advance = log.advance
@@ -112,7 +112,7 @@ async def opened(folder: Path) -> AsyncIterator[World]:
     await short_term.start()
     long_term = EdgeLongTerm(folder / "long", plain())
     worker = Worker(
-        log=log, consumers=log, mid_term=log, **LIVING, short_term=short_term, long_term=long_term, clock=clock
+        log=log, consumers=log, mid_term=log, short_term=short_term, long_term=long_term, clock=clock
     )
     try:
         yield World(log, short_term, long_term, worker)

@@ -78,8 +78,6 @@ async def test_case_46_what_the_hard_cap_drops_is_indexed_later(tmp_path: Path) 
         log=log,
         consumers=log,
         mid_term=log,
-            extractor=RuleExtractor(),
-            policy=lambda tenant: LifePolicy(),
         short_term=short_term,
         long_term=long_term,
         clock=StandingClock(),

@@ -30,6 +30,7 @@ from hearth.memory.ports import Indexed
 from hearth.memory.runner import Timing
 from hearth.memory.stores.memory_long_term import MemoryLongTerm
 from hearth.memory.stores.memory_short_term import InMemoryShortTerm
+from hearth.memory.tiers.life import LifePolicy
 from hearth.memory.types import Memory, Page, Ranked, Ranking, Scope, Step, ToolUse
 from hearth.memory.worker import Worker
 from hearth.testing.embedder import ScriptedEmbedder
@@ -96,8 +97,7 @@ class World:
             log=self.log,
             consumers=self.log,
             mid_term=self.log,
-            extractor=RuleExtractor(),
-            policy=lambda tenant: LifePolicy(),
+            policy=lambda tenant: LifePolicy(facts="off"),
             short_term=self.short_term,
             long_term=self.long_term,
             clock=self.clock,
