@@ -16,6 +16,7 @@ from hearth.memory.events.kinds import Event
 from hearth.memory.tiers.heat import Heat
 from hearth.memory.types import (
     CandidateFact,
+    Document,
     Exchange,
     Memory,
     Page,
@@ -27,6 +28,7 @@ from hearth.memory.types import (
     Segment,
     SessionHit,
     SessionInfo,
+    Shelf,
     ShortTermView,
     Tails,
     Vector,
@@ -96,7 +98,48 @@ class CallState(msgspec.Struct, frozen=True, kw_only=True):
     """An earlier capture of the same canonical request in the last ten minutes."""
 
 
-class EventLog(Protocol):
+class KnownDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """A document as the log's views have it."""
+
+    version: int
+    """The latest."""
+    last: str
+    """Id of the last event about it."""
+    document: Document | None
+    """The version in force; None of one that was removed."""
+
+
+class Documents(Protocol):
+    """What the log knows of the documents that are for all users of a tenant."""
+
+    async def document(self, tenant: str, document: str) -> KnownDocument | None:
+        """A document by its id, one that was removed too; None for one that never was."""
+        ...
+
+    async def documents(self, tenant: str, *, after: str, limit: int) -> list[Document]:
+        """The tenant's documents in order of name, after `after`."""
+        ...
+
+    async def chunks(
+        self, tenant: str, document: str, *, version: int, after: int = -1, limit: int
+    ) -> list[Memory]:
+        """Chunks of that version behind a position, in order; none where it is not in force."""
+        ...
+
+    async def shelf(self, tenant: str) -> Shelf:
+        """Which of the tenant's documents may be recalled."""
+        ...
+
+    async def shelf_changes(self, tenants: Sequence[str]) -> dict[str, int]:
+        """`Shelf.changed` of those tenants that ever had a document."""
+        ...
+
+    async def shown_to(self, tenant: str, document: str, *, version: int) -> list[str]:
+        """Users in whose blocks a chunk of that version stood."""
+        ...
+
+
+class EventLog(Documents, Protocol):
     """The append-only truth, and the views folded from it inside the append's own transaction."""
 
     async def append(self, events: Sequence[Event]) -> None:
@@ -207,7 +250,7 @@ class EventLog(Protocol):
         ...
 
     async def record(self, tenant: str, user: str, record_id: str) -> Record | None:
-        """The live page or memory of that id, or None."""
+        """The live page or memory of that id, or None; of `EVERYBODY` the chunk of a document."""
         ...
 
 

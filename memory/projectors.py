@@ -11,6 +11,8 @@ import msgspec
 
 from hearth.memory.events.kinds import (
     Event,
+    KnowledgeLoaded,
+    KnowledgeRemoved,
     MemoryAdded,
     MemoryChanged,
     MemoryForgotten,
@@ -22,12 +24,17 @@ from hearth.memory.events.kinds import (
     SegmentEvicted,
     UserErased,
 )
+from hearth.memory.knowledge.projection import KnowledgeProjection
 from hearth.memory.ports import EventLog, Indexed, LongTerm, MidTerm, ShortTerm
 from hearth.memory.tiers.indexed import as_stored, index_record, is_recallable
 from hearth.memory.types import Page, Record, Scope
 
 TOGETHER = 32
 """Records of one batch; bounds what a crash repeats and how long a flush is put off."""
+
+
+_ALONE = (UserErased, KnowledgeLoaded, KnowledgeRemoved)
+"""What is about no single record."""
 
 
 class _Key(NamedTuple):
@@ -75,6 +82,8 @@ class IndexProjector:
         "memory.changed",
         "memory.forgotten",
         "memory.withdrawn",
+        "knowledge.loaded",
+        "knowledge.removed",
         "user.erased",
     )
 
@@ -85,6 +94,7 @@ class IndexProjector:
         self._mid_term = mid_term
         self._short_term = short_term
         self._long_term = long_term
+        self._knowledge = KnowledgeProjection(log=log, short_term=short_term, long_term=long_term)
 
     def together(self, events: Sequence[Event]) -> int:
         """How many of the head may be handled at once."""
@@ -98,10 +108,11 @@ class IndexProjector:
 
     async def handle(self, events: Sequence[Event]) -> list[Event]:
         """Copy, make durable, settle. When it returns the cursor may move. Raises StoreUnavailable."""
-        for erasing, group in groupby(events, key=lambda event: isinstance(event.payload, UserErased)):
-            if erasing:
+        for alone, group in groupby(events, key=lambda event: isinstance(event.payload, _ALONE)):
+            if alone:
                 for event in group:
                     await self._erase(event)
+                    await self._knowledge.project(event)
             else:
                 await self._apply(await self._changes(await self._targets(list(group))))
         return []

@@ -7,7 +7,7 @@ Every datetime is aware and in UTC; every id is a 32-digit hexadecimal UUID unle
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 from urllib.parse import quote
 
 import msgspec
@@ -32,6 +32,10 @@ def utc(moment: datetime) -> datetime:
     return moment.astimezone(UTC)
 
 
+EVERYBODY: Final = "\x1f"
+"""In place of a user: what is for all users of a tenant. No key, request or setting can name it."""
+
+
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
     """The address of every record: whose memory, in which tenant, by which agent, in which session."""
 
@@ -49,12 +53,14 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def owner(self) -> str:
         """The one key that stores filter by. Injective: quoting keeps `a/b` + `c` apart from `a` + `b/c`."""
+        if self.user == EVERYBODY:
+            return self.person
         return _quoted(self.tenant, self.user, *([self.agent] if self.isolated else []))
 
     @property
     def person(self) -> str:
         """The one key of all that is the user's, whatever the agent."""
-        return _quoted(self.tenant, self.user)
+        return f"{_quoted(self.tenant)}/*" if self.user == EVERYBODY else _quoted(self.tenant, self.user)
 
 
 def _quoted(*parts: str) -> str:
@@ -223,6 +229,50 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     """Pages that it had when it was promoted last."""
     episode: str = ""
     """Id of the memory that sums it up, once there is one."""
+
+
+class Chunk(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a document that is recalled as one; its place among the others is its position."""
+
+    text: str
+    path: tuple[str, ...] = ()
+    """The headings above its text, the highest first."""
+    place: str = ""
+    """Where it stands in a document that has pages: `page 3`."""
+    overlap: int = 0
+    """Characters at the start of `text` that stand in the chunk before too."""
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """One version of a document that an operator loaded for a tenant."""
+
+    id: str
+    """The same for all versions."""
+    version: int
+    """Counts the document's versions from 1, those before a removal too."""
+    name: str = ""
+    """By which it is loaded again, removed and cited. Empty of a version that is gone, as all text is."""
+    title: str = ""
+    media_type: str = ""
+    digest: str = ""
+    """Of all that its chunks depend on: equal ones give equal chunks."""
+    characters: int = 0
+    """Of its text."""
+    chunks: int = 0
+    """How many it was cut into."""
+    loaded_at: datetime
+
+
+class Shelf(msgspec.Struct, frozen=True, kw_only=True):
+    """Which documents of a tenant may be recalled."""
+
+    tenant: str
+    generation: int = 1
+    """Of the tenant's own records."""
+    versions: dict[str, int] = {}
+    """The version in force by document."""
+    changed: int = 0
+    """Position of the last event that changed it."""
 
 
 Record: TypeAlias = Page | Memory

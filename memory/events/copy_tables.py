@@ -92,6 +92,8 @@ OTHERS = (
         ),
     ),
     Table("evidence", ("user_id", "page", "memory"), ("user_id", "page", "memory")),
+    Table("documents", ("user_id", "id"), ("user_id", "id", "seq", "name", "version", "last", "about")),
+    Table("chunks", ("user_id", "document", "position"), ("user_id", "document", "position", "body")),
     Table("attempts", ("consumer", "event"), ("consumer", "event", "partition", "seq", "count")),
     Table("parked", ("consumer", "seq"), ("consumer", "seq", "error")),
 )

@@ -17,7 +17,7 @@ from hearth.memory.errors import BadInput, LogUnavailable
 SCHEMA_VERSION = 1
 """Of schema.sql. A file with a higher one was written by a newer program and is refused."""
 
-VIEWS_VERSION = 3
+VIEWS_VERSION = 4
 """Of views.sql and the folds. Where the file's differs, the views are folded again at start."""
 
 APPLICATION_ID = 0x48727468

@@ -13,6 +13,8 @@ import msgspec
 
 from hearth.memory.tiers.heat import Heat
 from hearth.memory.types import (
+    Chunk,
+    Document,
     DrawnItem,
     Judgement,
     Memory,
@@ -163,6 +165,25 @@ class RecallDrawn(msgspec.Struct, frozen=True, kw_only=True, tag="recall.drawn",
     ranking: Ranking
 
 
+class KnowledgeLoaded(msgspec.Struct, frozen=True, kw_only=True, tag="knowledge.loaded", tag_field="kind"):
+    """A version of a document, in place of the one before. Without text once it is replaced or removed."""
+
+    document: Document
+    chunks: tuple[Chunk, ...]
+    before: int = 0
+    """Chunks of the version before."""
+
+
+class KnowledgeRemoved(msgspec.Struct, frozen=True, kw_only=True, tag="knowledge.removed", tag_field="kind"):
+    """A document was removed. Its earlier payloads are redacted; this tombstone stays."""
+
+    document: str
+    version: int
+    """That was in force."""
+    chunks: int
+    """Of that version."""
+
+
 class UserErased(msgspec.Struct, frozen=True, kw_only=True, tag="user.erased", tag_field="kind"):
     """All of a user was removed; events of an older generation than this one are refused from now on."""
 
@@ -187,6 +208,8 @@ Payload: TypeAlias = (
     | PageForgotten
     | RecallJudged
     | RecallDrawn
+    | KnowledgeLoaded
+    | KnowledgeRemoved
     | UserErased
 )
 
@@ -208,6 +231,8 @@ VERSIONS: dict[str, int] = {
     "page.forgotten": 1,
     "recall.judged": 1,
     "recall.drawn": 1,
+    "knowledge.loaded": 1,
+    "knowledge.removed": 1,
     "user.erased": 1,
 }
 """The version that this program writes, by kind."""

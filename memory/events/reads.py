@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from hearth.memory.events import rows
+from hearth.memory.events import documents, rows
 from hearth.memory.events.codec import decode, micros, moment
 from hearth.memory.events.kinds import (
     Event,
@@ -23,7 +23,7 @@ from hearth.memory.events.sql import USER, Database, Row, marks, number_of
 from hearth.memory.extract.attributes import subject_key
 from hearth.memory.filters import fold_text
 from hearth.memory.ports import ExchangeState, MemoryFilter
-from hearth.memory.types import Exchange, Memory, Page, Record, Scope, SessionInfo, Step, Usage
+from hearth.memory.types import EVERYBODY, Exchange, Memory, Page, Record, Scope, SessionInfo, Step, Usage
 
 _STORED = "JOIN events e USING (seq) JOIN payloads p USING (seq)"
 
@@ -197,7 +197,9 @@ def pages_in(db: Database, tenant: str, user: str, segment: str) -> list[Page]:
 
 
 def record(db: Database, tenant: str, user: str, record_id: str, *, now: datetime) -> Record | None:
-    """The page or memory of that id."""
+    """The page or memory of that id; of what is for everybody, the chunk of a document."""
+    if user == EVERYBODY:
+        return documents.chunk(db, tenant, record_id)
     return page(db, tenant, user, record_id) or memory(db, tenant, user, record_id, now=now)
 
 
@@ -417,8 +419,9 @@ def _session_of(row: Row, tenant: str, user: str) -> SessionInfo:
 
 def users(db: Database, tenant: str, *, after: str, limit: int) -> list[str]:
     """Users with any event since they were last erased, by name."""
-    sql = "SELECT name FROM users WHERE tenant = ? AND name > ? AND seen = 1 ORDER BY name LIMIT ?"
-    return [row[0] for row in db.execute(sql, (tenant, after, max(limit, 0)))]
+    where = "tenant = ? AND name > ? AND name <> ? AND seen = 1"
+    sql = f"SELECT name FROM users WHERE {where} ORDER BY name LIMIT ?"
+    return [row[0] for row in db.execute(sql, (tenant, after, EVERYBODY, max(limit, 0)))]
 
 
 def _end_of_page(

@@ -12,20 +12,21 @@ from typing import TypeVar
 import msgspec
 
 from hearth.memory.errors import BadInput, LogUnavailable
-from hearth.memory.events import cursors, lookup, mid_term, reads, rows, views
+from hearth.memory.events import cursors, documents, lookup, mid_term, reads, rows, views
 from hearth.memory.events.kinds import Event
 from hearth.memory.events.sql import COPIED, Database, partition_of
 from hearth.memory.ports import (
     CallState,
     Clock,
     ExchangeState,
+    KnownDocument,
     KnownSegment,
     Lag,
     Lease,
     MemoryFilter,
     WaitingPage,
 )
-from hearth.memory.types import Exchange, Memory, Page, Record, Scope, SessionInfo, Tails
+from hearth.memory.types import Document, Exchange, Memory, Page, Record, Scope, SessionInfo, Shelf, Tails
 
 T = TypeVar("T")
 
@@ -206,6 +207,35 @@ class SqlLog(ABC):
     async def record(self, tenant: str, user: str, record_id: str) -> Record | None:
         """See `EventLog.record`."""
         return await self._read(lambda db: reads.record(db, tenant, user, record_id, now=self._clock.now()))
+
+    # -- Documents ---------------------------------------------------------------------------------------
+
+    async def document(self, tenant: str, document: str) -> KnownDocument | None:
+        """See `Documents.document`."""
+        return await self._read(lambda db: documents.document(db, tenant, document))
+
+    async def documents(self, tenant: str, *, after: str, limit: int) -> list[Document]:
+        """See `Documents.documents`."""
+        return await self._read(lambda db: documents.documents(db, tenant, after=after, limit=limit))
+
+    async def chunks(
+        self, tenant: str, document: str, *, version: int, after: int = -1, limit: int
+    ) -> list[Memory]:
+        """See `Documents.chunks`."""
+        query = partial(documents.chunks, version=version, after=after, limit=limit)
+        return await self._read(lambda db: query(db, tenant, document))
+
+    async def shelf(self, tenant: str) -> Shelf:
+        """See `Documents.shelf`."""
+        return await self._look_up(lambda db: documents.shelf(db, tenant))
+
+    async def shelf_changes(self, tenants: Sequence[str]) -> dict[str, int]:
+        """See `Documents.shelf_changes`."""
+        return await self._look_up(lambda db: documents.shelf_changes(db, tenants))
+
+    async def shown_to(self, tenant: str, document: str, *, version: int) -> list[str]:
+        """See `Documents.shown_to`."""
+        return await self._read(lambda db: documents.shown_to(db, tenant, document, version=version))
 
     # -- MidTerm -----------------------------------------------------------------------------------------
 

@@ -16,6 +16,8 @@ from hearth.memory.events.codec import decode, encode, micros
 from hearth.memory.events.kinds import (
     Event,
     ExchangeEnriched,
+    KnowledgeLoaded,
+    KnowledgeRemoved,
     MemoryAdded,
     MemoryChanged,
     MemoryForgotten,
@@ -38,8 +40,9 @@ from hearth.memory.events.kinds import (
 from hearth.memory.events.sql import Database, marks
 from hearth.memory.extract.attributes import subject_key
 from hearth.memory.filters import fold_text
+from hearth.memory.knowledge.records import version_prefix
 from hearth.memory.tiers.short_term import text_size
-from hearth.memory.types import SEVEN_DAYS, Step
+from hearth.memory.types import SEVEN_DAYS, Document, Step
 
 CLOCK_SKEW = timedelta(seconds=2)
 """How far ahead of the log's clock a gateway's stamp may be before it is clamped."""
@@ -58,11 +61,13 @@ _VIEWS = (
     "memories",
     "evidence",
     "segments",
+    "documents",
+    "chunks",
 )
 
 
 def subject_of(payload: Payload) -> str:
-    """The exchange, page or memory that an event is about; empty for one about the user, or about several."""
+    """The exchange, page, memory or other record that an event is about; empty where it is none or many."""
     match payload:
         case StepCaptured(step=step):
             return step.exchange
@@ -77,9 +82,14 @@ def subject_of(payload: Payload) -> str:
             | PageForgotten(page=page_id)
         ):
             return page_id
-        case SegmentChanged(segment=segment):
-            return segment.id
-        case SegmentVisited(segment=id) | SegmentPromoted(segment=id) | SegmentEvicted(segment=id):
+        case SegmentChanged(segment=whole) | KnowledgeLoaded(document=whole):
+            return whole.id
+        case (
+            SegmentVisited(segment=id)
+            | SegmentPromoted(segment=id)
+            | SegmentEvicted(segment=id)
+            | KnowledgeRemoved(document=id)
+        ):
             return id
         case MemoryAdded(memory=memory) | MemoryChanged(memory=memory):
             return memory.id
@@ -393,6 +403,50 @@ def _fold_drawn(db: Database, user: int, event: Event, payload: RecallDrawn) -> 
         )
 
 
+# -- knowledge ---------------------------------------------------------------------------------------------
+
+
+def _fold_loaded(db: Database, user: int, event: Event, payload: KnowledgeLoaded) -> None:
+    """A version that was replaced since has no chunks any more, but still counts."""
+    document = payload.document
+    _retire(db, user, event, document.id, document.version - 1)
+    about = _json(document) if payload.chunks else ""
+    db.execute(
+        f"INSERT INTO documents VALUES ({marks(range(7))}) ON CONFLICT (user_id, id) DO UPDATE SET"
+        " seq = excluded.seq, name = excluded.name, version = excluded.version, last = excluded.last,"
+        " about = excluded.about",
+        (user, document.id, event.seq, document.name, document.version, event.id, about),
+    )
+    for position, chunk in enumerate(payload.chunks):
+        db.execute("INSERT INTO chunks VALUES (?, ?, ?, ?)", (user, document.id, position, _json(chunk)))
+
+
+def _fold_removed(db: Database, user: int, event: Event, payload: KnowledgeRemoved) -> None:
+    _retire(db, user, event, payload.document, payload.version)
+    db.execute(
+        "UPDATE documents SET seq = ?, name = '', last = ?, about = '' WHERE user_id = ? AND id = ?",
+        (event.seq, event.id, user, payload.document),
+    )
+
+
+def _retire(db: Database, user: int, event: Event, document: str, version: int) -> None:
+    """Take the text of the version in force out of the log: its own, and all users' blocks that show it.
+
+    What an envelope says and how many chunks there were stays, so that stores can be told what is gone.
+    """
+    in_force = "SELECT seq FROM documents WHERE user_id = ? AND id = ? AND about <> ''"
+    shown = (
+        "SELECT i.seq FROM injections i JOIN users u ON u.id = i.user_id"
+        " WHERE u.tenant = ? AND instr(i.records, ?) > 0"
+    )
+    loaded = db.execute(in_force, (user, document)).fetchall()
+    # a quoted id can't be found inside another one: JSON would have escaped its quotes
+    blocks = db.execute(shown, (event.tenant, f'"{version_prefix(document, version)}')) if loaded else ()
+    for (seq,) in (*loaded, *blocks):
+        _strip(db, seq)
+    db.execute("DELETE FROM chunks WHERE user_id = ? AND document = ?", (user, document))
+
+
 # -- forgetting --------------------------------------------------------------------------------------------
 
 
@@ -423,7 +477,7 @@ def _redact(db: Database, seqs: str, values: Sequence[object]) -> None:
 
 
 def _strip(db: Database, seq: int) -> None:
-    """Take the block or note out that shows a record or may speak of it."""
+    """Take out the block or note that shows a record or may speak of it, and the text of a document."""
     row = db.execute(
         "SELECT kind, version, body FROM events JOIN payloads USING (seq) WHERE seq = ?", (seq,)
     ).fetchone()
@@ -432,9 +486,17 @@ def _strip(db: Database, seq: int) -> None:
         payload = StepCaptured(step=msgspec.structs.replace(payload.step, block=None))
     elif isinstance(payload, RecallJudged):
         payload = msgspec.structs.replace(payload, note="")
+    elif isinstance(payload, KnowledgeLoaded):
+        payload = _without_text(payload)
     if payload is not None:
         bare = encode(payload)
         db.execute("UPDATE payloads SET version = ?, body = ? WHERE seq = ?", (bare.version, bare.body, seq))
+
+
+def _without_text(payload: KnowledgeLoaded) -> KnowledgeLoaded:
+    told = payload.document
+    bare = Document(id=told.id, version=told.version, chunks=told.chunks, loaded_at=told.loaded_at)
+    return msgspec.structs.replace(payload, document=bare, chunks=())
 
 
 def _fold_erased(db: Database, user: int, event: Event, payload: UserErased) -> None:
@@ -467,5 +529,7 @@ _FOLDS: dict[type[msgspec.Struct], Callable[[Database, int, Event, Any], None]] 
     MemoryChanged: _fold_memory,
     MemoryForgotten: _fold_memory_forgotten,
     MemoryWithdrawn: _fold_withdrawn,
+    KnowledgeLoaded: _fold_loaded,
+    KnowledgeRemoved: _fold_removed,
     UserErased: _fold_erased,
 }

@@ -112,3 +112,22 @@ CREATE TABLE evidence (
     PRIMARY KEY (user_id, page, memory)
 ) WITHOUT ROWID;
 CREATE INDEX evidence_by_memory ON evidence (user_id, memory);
+CREATE TABLE documents (
+    user_id INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    last TEXT NOT NULL,
+    about TEXT NOT NULL,
+    PRIMARY KEY (user_id, id)
+) WITHOUT ROWID;
+CREATE INDEX documents_by_name ON documents (user_id, name) WHERE about <> '';
+CREATE INDEX documents_by_change ON documents (user_id, seq);
+CREATE TABLE chunks (
+    user_id INTEGER NOT NULL,
+    document TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (user_id, document, position)
+) WITHOUT ROWID;

@@ -177,6 +177,25 @@ CREATE TABLE evidence (
     PRIMARY KEY (user_id, page, memory)
 );
 CREATE INDEX evidence_by_memory ON evidence (user_id, memory);
+CREATE TABLE documents (
+    user_id bigint NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    seq bigint NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    version bigint NOT NULL,
+    last text COLLATE "C" NOT NULL,
+    about text NOT NULL,
+    PRIMARY KEY (user_id, id)
+);
+CREATE INDEX documents_by_name ON documents (user_id, name) WHERE about <> '';
+CREATE INDEX documents_by_change ON documents (user_id, seq);
+CREATE TABLE chunks (
+    user_id bigint NOT NULL,
+    document text COLLATE "C" NOT NULL,
+    position bigint NOT NULL,
+    body text NOT NULL,
+    PRIMARY KEY (user_id, document, position)
+);
 -- What lexical search weighs words by, of each owner alone.
 CREATE TABLE term_records (
     owner text COLLATE "C" NOT NULL,

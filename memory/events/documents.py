@@ -1,0 +1,121 @@
+"""What the log answers of the documents that are for all users of a tenant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from hearth.memory.events import rows
+from hearth.memory.events.sql import USER, Database, marks
+from hearth.memory.knowledge.records import chunk_memory, chunk_place, version_prefix
+from hearth.memory.ports import KnownDocument
+from hearth.memory.types import EVERYBODY, Chunk, Document, Memory, Shelf
+
+_DOCUMENT = msgspec.json.Decoder(Document)
+_CHUNK = msgspec.json.Decoder(Chunk)
+
+
+def document(db: Database, tenant: str, document_id: str) -> KnownDocument | None:
+    """What is known of a document, one that was removed too."""
+    row = db.execute(
+        f"SELECT version, last, about FROM documents WHERE user_id = {USER} AND id = ?",
+        (tenant, EVERYBODY, document_id),
+    ).fetchone()
+    if row is None:
+        return None
+    return KnownDocument(
+        version=row[0], last=row[1], document=_DOCUMENT.decode(row[2].encode()) if row[2] else None
+    )
+
+
+def documents(db: Database, tenant: str, *, after: str, limit: int) -> list[Document]:
+    """The tenant's documents by name."""
+    found = db.execute(
+        f"SELECT about FROM documents WHERE user_id = {USER} AND about <> '' AND name > ?"
+        " ORDER BY name LIMIT ?",
+        (tenant, EVERYBODY, after, max(limit, 0)),
+    )
+    return [_DOCUMENT.decode(row[0].encode()) for row in found]
+
+
+def chunks(
+    db: Database, tenant: str, document_id: str, *, version: int, after: int, limit: int
+) -> list[Memory]:
+    """Chunks of that version behind a position, in order; none where another version is in force."""
+    return _chunks(
+        db,
+        "d.id = ? AND d.version = ? AND c.position > ? ORDER BY c.position LIMIT ?",
+        (tenant, EVERYBODY, document_id, version, after, max(limit, 0)),
+        tenant,
+    )
+
+
+def chunk(db: Database, tenant: str, record_id: str) -> Memory | None:
+    """The chunk of that id, if its version is in force."""
+    place = chunk_place(record_id)
+    if place is None:
+        return None
+    start, position = place
+    found = _chunks(
+        db,
+        "d.id >= ? AND d.id < ? AND c.position = ?",
+        (tenant, EVERYBODY, start, f"{start}g", position),
+        tenant,
+    )
+    return next((one for one in found if one.id == record_id), None)
+
+
+def _chunks(db: Database, where: str, values: Sequence[object], tenant: str) -> list[Memory]:
+    found = db.execute(
+        "SELECT u.generation, d.about, c.position, c.body FROM documents d"
+        " JOIN users u ON u.id = d.user_id JOIN chunks c ON c.user_id = d.user_id AND c.document = d.id"
+        f" WHERE d.user_id = {USER} AND d.about <> '' AND {where}",
+        values,
+    )
+    return [
+        chunk_memory(
+            _DOCUMENT.decode(about.encode()),
+            _CHUNK.decode(body.encode()),
+            position,
+            tenant=tenant,
+            generation=generation,
+        )
+        for generation, about, position, body in found
+    ]
+
+
+def shelf(db: Database, tenant: str) -> Shelf:
+    """Which of the tenant's documents may be recalled; an empty one for a tenant without any."""
+    user = rows.user_row(db, tenant, EVERYBODY)
+    found = db.execute(
+        f"SELECT id, version, seq, about <> '' FROM documents WHERE user_id = {USER}", (tenant, EVERYBODY)
+    ).fetchall()
+    return Shelf(
+        tenant=tenant,
+        generation=user[1] if user else 1,
+        versions={row[0]: row[1] for row in found if row[3]},
+        changed=max((row[2] for row in found), default=0),
+    )
+
+
+def shelf_changes(db: Database, tenants: Sequence[str]) -> dict[str, int]:
+    """The position of the last change of each tenant's documents; those without any are left out."""
+    if not tenants:
+        return {}
+    found = db.execute(
+        "SELECT u.tenant, (SELECT max(d.seq) FROM documents d WHERE d.user_id = u.id) FROM users u"
+        f" WHERE u.name = ? AND u.tenant IN ({marks(tenants)})",
+        (EVERYBODY, *tenants),
+    )
+    return {tenant: seq for tenant, seq in found if seq is not None}
+
+
+def shown_to(db: Database, tenant: str, document_id: str, *, version: int) -> list[str]:
+    """Users in whose blocks a chunk of that version stood, by name."""
+    found = db.execute(
+        "SELECT DISTINCT u.name FROM injections i JOIN users u ON u.id = i.user_id"
+        " WHERE u.tenant = ? AND instr(i.records, ?) > 0 ORDER BY u.name",
+        (tenant, f'"{version_prefix(document_id, version)}'),
+    )
+    return [row[0] for row in found]

@@ -1,0 +1,1 @@
+"""Documents that an operator loads for a tenant: read, cut into chunks, kept, found by all its users."""
