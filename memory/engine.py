@@ -43,6 +43,8 @@ from hearth.memory.extract.clean import assistant_text, well_formed
 from hearth.memory.extract.secrets import mask_secrets
 from hearth.memory.filters import is_live
 from hearth.memory.imports import imported_steps
+from hearth.memory.knowledge.library import Library
+from hearth.memory.knowledge.records import everybody
 from hearth.memory.outdating import outdated_pages, unsaid_pages
 from hearth.memory.ports import (
     Clock,
@@ -83,6 +85,7 @@ from hearth.memory.types import (
     Scope,
     SearchResult,
     SessionInfo,
+    Shelf,
     ShortTermView,
     Step,
     Usage,
@@ -161,6 +164,7 @@ class Engine:
         self.embedder = embedder
         self.traces = TraceRing()
         self.shared = shared
+        self.knowledge = Library(log=log, long_term=long_term, clock=clock, appended=worker.notify)
         self._refilling: set[str] = set()
         self._stopgap = secrets.token_bytes(32)
         self._breakers = AsyncCircuitBreakerFactory(
@@ -275,6 +279,7 @@ class Engine:
             model=model,
             budget=conditions.budget,
             embedder=self.embedder,
+            shelf=self.knowledge.shelf(scope.tenant),
         )
         recall = Recall(
             trace=uuid4().hex,
@@ -636,6 +641,7 @@ class Engine:
         """Wait until everything acknowledged so far stands in every projection."""
         await self.capture_path.drain()
         await self.worker.drain()
+        await self.knowledge.refresh()
 
     # -- inside ----------------------------------------------------------------------------------------
 
@@ -691,16 +697,26 @@ class Engine:
         return await self._guard("short_term", latest, ShortTermView(reachable=False), limit)
 
     async def _search_long_term(self, scope: Scope, query: Query, limit: float) -> SearchResult:
-        request = search_request(query, owners=(scope.owner,), deadline=limit, policy=self.policy)
-        nothing = SearchResult(missing=("long_term",))
         started = time.perf_counter()
-        found = await self._guard("long_term", self.long_term.search(request), nothing, limit)
+        owners = await self._owners(scope, limit / 2)
+        left = max(limit - (time.perf_counter() - started), 0.0)
+        request = search_request(query, owners=owners, deadline=left, policy=self.policy)
+        nothing = SearchResult(missing=("long_term",))
+        found = await self._guard("long_term", self.long_term.search(request), nothing, left)
         if (within := search_in_time(request, query, found)) is None:
             return found
         left = max(limit - (time.perf_counter() - started), 0.0)
         within = msgspec.structs.replace(within, deadline=left)
         more = await self._guard("long_term", self.long_term.search(within), SearchResult(), left)
         return merged(found, more)
+
+    async def _owners(self, scope: Scope, limit: float) -> tuple[str, ...]:
+        """Whose records a recall looks among: the user's, and all users' where the tenant has documents."""
+        shelf = self.knowledge.shelf(scope.tenant)
+        if shelf is None:  # the tenant's first recall in this process
+            none = Shelf(tenant=scope.tenant)
+            shelf = await self._guard("knowledge", self.knowledge.look(scope.tenant), none, limit)
+        return (scope.owner, everybody(scope.tenant).owner) if shelf.versions else (scope.owner,)
 
     async def _refill(self, scope: Scope) -> None:
         """Give short-term memory back what the log knows; the vectors are in long-term memory."""

@@ -145,6 +145,7 @@ async def open_memory(
             weights=weights,
         )
         await stack.enter_async_context(_at_work(working, capture, outbox, stores.log))
+        await stack.enter_async_context(_following(engine))
         yield engine
 
 
@@ -162,6 +163,17 @@ async def _at_work(working: Working, capture: Capture, outbox: Spool, log: Event
         await capture.drain()
         await _try_to_empty(outbox, log)
         await working.stop()
+
+
+@asynccontextmanager
+async def _following(engine: Engine) -> AsyncIterator[None]:
+    """Sees what other processes load for all users of a tenant."""
+    following = asyncio.create_task(engine.knowledge.follow())
+    try:
+        yield
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
 
 
 @asynccontextmanager

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final, Literal
 
+from hearth.memory.knowledge.records import DOCUMENT, VERSION
 from hearth.memory.recall.query import about_the_past
-from hearth.memory.types import Memory, Page, Query, Record, Scope
+from hearth.memory.types import EVERYBODY, Memory, Page, Query, Record, Scope, Shelf
 
 Reason = Literal["already present", "duplicate", "stale", "filtered"]
 
@@ -23,14 +24,18 @@ _WORDS: Final = re.compile(r"\w+")
 class Gate:
     """Refuses records by their own fields alone, for one query of one user."""
 
-    def __init__(self, query: Query, scope: Scope, generation: int) -> None:
+    def __init__(self, query: Query, scope: Scope, generation: int, shelf: Shelf | None = None) -> None:
+        """`shelf`: the documents of the user's tenant that may be shown; None: none."""
         self.query = query
+        self._shelf = shelf
         self._scope = scope
         self._generation = generation
         self._past = about_the_past(query)
 
     def refuses(self, record: Record) -> Reason | None:
         """Why this record may not be recalled; None if it may."""
+        if record.scope.user == EVERYBODY:
+            return self._knowledge(record)
         # The stores filter by owner; should one fail in that, one user's words must still not reach another.
         if (record.scope.tenant, record.scope.user) != (self._scope.tenant, self._scope.user):
             return "filtered"
@@ -50,6 +55,18 @@ class Gate:
         expired = memory.expires_at is not None and memory.expires_at <= self.query.at
         closed = memory.valid_to is not None and memory.valid_to <= self.query.at and not self._past
         return "stale" if expired or closed else None
+
+    def _knowledge(self, record: Record) -> Reason | None:
+        """Of what is for all users of a tenant only its documents are shown, each in the version in force."""
+        shelf = self._shelf
+        if shelf is None or not record.scope.tenant == shelf.tenant == self._scope.tenant:
+            return "filtered"
+        if not isinstance(record, Memory) or record.type != "knowledge":
+            return "filtered"
+        version = shelf.versions.get(str(record.metadata.get(DOCUMENT)))
+        if record.generation != shelf.generation or version != record.metadata.get(VERSION):
+            return "stale"
+        return "already present" if record.id in self.query.present_ids else self._memory(record)
 
 
 class Present:

@@ -17,10 +17,10 @@ from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.pool import Numbers, Pool, gather
 from hearth.memory.recall.query import about_the_past, lexical_text, shorten, told_part
 from hearth.memory.recall.rank import combine, signals
-from hearth.memory.recall.relevance import AMONG_MANY, FITTED_FLOOR, SMALL, relevance
+from hearth.memory.recall.relevance import AMONG_MANY, FITTED_FLOOR, SMALL, own_size, relevance
 from hearth.memory.recall.time_signals import timely
 from hearth.memory.tiers.outdated import as_of
-from hearth.memory.types import Block, Page, Query, Scope, Scored, SearchResult, ShortTermView
+from hearth.memory.types import Block, Page, Query, Scope, Scored, SearchResult, Shelf, ShortTermView
 
 Verdict = Literal["in", "below floor", "already present", "duplicate", "over budget", "stale", "filtered"]
 
@@ -37,11 +37,13 @@ def recall_block(
     counter: TokenCounter,
     model: str = "",
     budget: int | None = None,
+    shelf: Shelf | None = None,
 ) -> tuple[Block, tuple[Scored, ...]]:
     """The block for `query`, and every candidate with what became of it, with its best side's signals.
 
     `generation` is the user's current one, `embedder` the name of the one that made the vectors, `budget` in
-    tokens (None: the policy's). Time is the query's `at`. Pure, and deterministic for equal arguments.
+    tokens (None: the policy's), `shelf` the documents that may be shown (None: none). Time is the query's
+    `at`. Pure, and deterministic for equal arguments.
     """
     pool = _as_of(gather(result, view, lexical_text(query, policy)), query)
     query = structs.replace(query, text=shorten(query.text, policy.lexical_characters))
@@ -54,7 +56,7 @@ def recall_block(
     ranked = _ranked(pieces, scores)
     best = _best(pieces, ranked)
     order = list(best)
-    verdicts = _verdicts(pool, order, chances, Gate(query, scope, generation), policy)
+    verdicts = _verdicts(pool, order, chances, Gate(query, scope, generation, shelf), policy)
     made = assemble(
         [pieces.all[i] for i in ranked if verdicts[pieces.record[i]] == "in"],
         timezone=query.timezone,
@@ -102,7 +104,7 @@ def _verdicts(
 ) -> list[Verdict]:
     """`in` for what may be shown: nothing, unless one of them reaches the floor that the request lacks."""
     floor = FITTED_FLOOR if policy.floor is None else policy.floor
-    least = _least(len(order), float(chances.max(initial=0.0)), policy)
+    least = _least(own_size(pool.records), float(chances.max(initial=0.0)), policy)
     present = Present((*gate.query.present, told_part(gate.query.text)))
     verdicts: list[Verdict] = ["below floor"] * len(pool.records)
     reached = False
@@ -116,15 +118,15 @@ def _verdicts(
     return verdicts if reached else ["below floor" if verdict == "in" else verdict for verdict in verdicts]
 
 
-def _least(candidates: int, best: float, policy: RecallPolicy) -> float:
-    """Relevance that every item must reach beside the best one's.
+def _least(own: int, best: float, policy: RecallPolicy) -> float:
+    """Relevance that every item must reach beside the best one's; `own` candidates are of the user's memory.
 
     By odds: what speaks for all of them, as a question about oneself does, cancels out. Without a floor for
     items there is none.
     """
     if not policy.item_floor:
         return 0.0
-    share = policy.item_share if candidates <= SMALL else policy.item_share * AMONG_MANY
+    share = policy.item_share if own <= SMALL else policy.item_share * AMONG_MANY
     odds = share * best / max(1.0 - best, 1e-6)
     return max(policy.item_floor, min(odds / (1.0 + odds), FITTED_FLOOR))
 

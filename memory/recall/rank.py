@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from hearth.memory.knowledge.records import is_knowledge
 from hearth.memory.recall.cues import concerns_self
 from hearth.memory.recall.pieces import NONE, Pieces
 from hearth.memory.recall.policy import Weights
@@ -88,7 +89,7 @@ def _speaker(records: Sequence[Record], pieces: Pieces, question: str) -> Number
         [
             (1.0 if piece.speaker in asked_of else -1.0) * (len(asked_of) == 1)
             if piece.speaker
-            else of_self * (1.0 - piece.side)
+            else of_self * (1.0 - piece.side) * (not is_knowledge(piece.record))
             for piece in pieces.all
         ],
         dtype=np.float64,

@@ -29,6 +29,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from hearth.memory.knowledge.records import is_knowledge
 from hearth.memory.recall.capitals import names_in
 from hearth.memory.recall.cues import asks, concerns_self, is_small_talk, speaks_of_self
 from hearth.memory.recall.function_words import FUNCTION_WORDS
@@ -107,9 +108,9 @@ def judged(pool: Pool, question: str, chances: Numbers) -> Numbers:
     for i in np.flatnonzero(chances >= _LEAST).tolist():
         if says_nothing(pool.records[i]):
             made[i] = 0.0
-    if len(made) > SMALL or not (asks(question) and concerns_self(question)):
+    if own_size(pool.records) > SMALL or not (asks(question) and concerns_self(question)):
         return made
-    order = np.argsort(-made, kind="stable").tolist()
+    order = [i for i in np.argsort(-made, kind="stable").tolist() if not is_knowledge(pool.records[i])]
     clear = [i for i in order if made[i] >= _CLEAR]
     others = [i for i in order[len(clear) :] if made[i] > 0]
     if clear:
@@ -118,6 +119,11 @@ def judged(pool: Pool, question: str, chances: Numbers) -> Numbers:
         lifted = list(islice((i for i in others if _tells(pool.records[i])), _NEAREST))
     made[lifted] = np.maximum(made[lifted], FITTED_FLOOR)
     return made
+
+
+def own_size(records: Sequence[Record]) -> int:
+    """How many candidates are of the user's own memory: a tenant's documents make no new user an old one."""
+    return sum(not is_knowledge(record) for record in records)
 
 
 def later(records: Sequence[Record], question: str, clear: Sequence[int], others: Sequence[int]) -> list[int]:
@@ -149,7 +155,7 @@ def _said(record: Record) -> str:
 def _states(record: Record) -> bool:
     """True if the record is the user's and says something, rather than asks."""
     if isinstance(record, Memory):
-        return record.type != "knowledge"
+        return not is_knowledge(record)
     return not only_asks(record.user_text)
 
 

@@ -27,6 +27,8 @@ TITLES: Final[dict[Group, str]] = {
 _SPEAKERS: Final = ("user", "assistant")
 _REPLY_SHARE: Final = 0.4
 """Of a record's tokens that its reply may take in any case."""
+MOST_OF_KNOWLEDGE: Final = 400
+"""Tokens of a part of a document: a table or a list is of little use without its end."""
 PER_TOKEN: Final = 4
 """Characters a token, about, in English."""
 _CHARACTERS: Final = 16
@@ -161,7 +163,8 @@ def _name(name: str) -> str:
 
 
 def _memory(memory: Memory, form: Form) -> str:
-    lines = escape_lines(_cut(memory.text, form.limit, form))
+    limit = max(form.limit, MOST_OF_KNOWLEDGE) if memory.type == "knowledge" else form.limit
+    lines = escape_lines(_cut(memory.text, limit, form))
     notes = []
     if memory.valid_to is not None:
         notes.append(f"until {local_day(memory.valid_to, form.timezone).isoformat()}")

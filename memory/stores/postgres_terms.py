@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 from hearth.memory.errors import LogUnavailable, StoreUnavailable
 from hearth.memory.events.postgres import SCHEMA, PostgresDatabase
 from hearth.memory.events.postgres_pool import PostgresPool
-from hearth.memory.events.sql import number_of
 from hearth.memory.stores.terms import (
     MAX_QUERY_TERMS,
     QueryTerms,
@@ -18,7 +17,7 @@ from hearth.memory.stores.terms import (
     packed,
     shifts,
     unpacked,
-    weighed,
+    weighed_together,
 )
 
 T = TypeVar("T")
@@ -93,19 +92,18 @@ class PostgresTerms:
         """See TermStats."""
         wanted = list(terms)[:MAX_QUERY_TERMS]
 
-        def ask(db: PostgresDatabase) -> tuple[int, dict[int, int]]:
+        def ask(db: PostgresDatabase) -> tuple[dict[str, int], dict[tuple[str, int], int]]:
             total = db.execute(
-                "SELECT coalesce(sum(records), 0) FROM term_owners WHERE owner = ANY(?::text[])",
-                (list(owners),),
+                "SELECT owner, records FROM term_owners WHERE owner = ANY(?::text[])", (list(owners),)
             )
             held = db.execute(
-                "SELECT term, sum(records) FROM term_frequencies WHERE owner = ANY(?::text[])"
-                " AND term = ANY(?::bigint[]) GROUP BY term",
+                "SELECT owner, term, records FROM term_frequencies WHERE owner = ANY(?::text[])"
+                " AND term = ANY(?::bigint[])",
                 (list(owners), wanted),
             )
-            return number_of(total), {term: int(records) for term, records in held}
+            return dict(total), {(owner, term): records for owner, term, records in held}
 
-        return weighed(wanted, *self._ask(ask))
+        return weighed_together(wanted, *self._ask(ask))
 
     def is_filled(self, collection: str) -> bool:
         """See TermStats."""

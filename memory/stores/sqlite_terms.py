@@ -15,7 +15,7 @@ from hearth.memory.stores.terms import (
     packed,
     shifts,
     unpacked,
-    weighed,
+    weighed_together,
 )
 
 _SCHEMA = """
@@ -80,13 +80,13 @@ class SqliteTerms:
         marks = ",".join("?" * len(owners))
         with self._turn:
             rows = self._db.execute(
-                f"SELECT {_ALL}, coalesce(sum(records), 0) FROM owner WHERE owner IN ({marks})"  # noqa: S608 (marks only)
-                f" UNION ALL SELECT term, sum(records) FROM frequency WHERE owner IN ({marks})"
-                f" AND term IN ({','.join('?' * len(wanted))}) GROUP BY term",
+                f"SELECT owner, {_ALL}, records FROM owner WHERE owner IN ({marks})"  # noqa: S608 (marks only)
+                f" UNION ALL SELECT owner, term, records FROM frequency WHERE owner IN ({marks})"
+                f" AND term IN ({','.join('?' * len(wanted))})",
                 (*owners, *owners, *wanted),
             )
-            holding = dict(rows.fetchall())
-        return weighed(wanted, holding.pop(_ALL), holding)
+            found = {(owner, term): records for owner, term, records in rows.fetchall()}
+        return weighed_together(wanted, {owner: found.pop((owner, _ALL), 0) for owner in owners}, found)
 
     def is_filled(self, collection: str) -> bool:
         """See TermStats."""

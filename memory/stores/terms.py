@@ -183,17 +183,43 @@ def inverse_frequency(records: int, holding: int) -> float:
     return math.log(1 + (records - holding + 0.5) / (holding + 0.5))
 
 
-def weighed(terms: Sequence[int], records: int, holding: Mapping[int, int]) -> QueryTerms:
-    """The rarest of the query's terms with their idf; `holding` counts the records of each held term."""
+def weighed(
+    terms: Sequence[int],
+    records: int,
+    holding: Mapping[int, int],
+    common: frozenset[int] | None = None,
+) -> QueryTerms:
+    """The rarest of the query's terms with their idf; `holding` counts the records of each held term.
+
+    `common`: the terms that are; None: as these counts say.
+    """
     weights = {term: inverse_frequency(records, holding.get(term, 0)) for term in terms}
     rarest = sorted(weights, key=weights.__getitem__, reverse=True)[:_MAX_WEIGHED]
-    common = frozenset(term for term, by in holding.items() if records >= ENOUGH and 2 * by >= records)
+    if common is None:
+        common = frozenset(term for term, by in holding.items() if ENOUGH <= records <= 2 * by)
     return QueryTerms(
         held={term: weights[term] for term in rarest if term in holding},
         mass=sum(weights[term] for term in rarest),
         common=common,
         content=_content({term: weights[term] for term in rarest if term not in common}),
     )
+
+
+def weighed_together(
+    terms: Sequence[int], records: Mapping[str, int], holding: Mapping[tuple[str, int], int]
+) -> QueryTerms:
+    """The same among the records of several owners: `records` by owner, `holding` by owner and term.
+
+    A term is common that is so to one of them: a name in half of a user's pages tells those as little apart
+    where a thousand documents beside them lack it.
+    """
+    held = Counter[int]()
+    for (_, term), by in holding.items():
+        held[term] += by
+    common = frozenset(
+        term for (owner, term), by in holding.items() if ENOUGH <= records.get(owner, 0) <= 2 * by
+    )
+    return weighed(terms, sum(records.values()), held, common)
 
 
 def neutral(terms: Iterable[int]) -> QueryTerms:

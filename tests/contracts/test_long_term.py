@@ -24,7 +24,7 @@ from hearth.memory.stores.memory_long_term import MemoryLongTerm
 from hearth.memory.stores.qdrant_collection import collection_name
 from hearth.memory.stores.qdrant_server import QdrantServer
 from hearth.memory.stores.vector_child import VectorChild
-from hearth.memory.types import Candidate, Memory, Page, Record, Scope, Vector
+from hearth.memory.types import EVERYBODY, Candidate, Memory, Page, Record, Scope, Vector
 from hearth.testing.embedder import plain
 from tests.qdrant_shim import QdrantShim
 
@@ -413,6 +413,24 @@ async def test_several_owners_are_searched_together(store: LongTerm):
     mine, shared, foreign = fact("tea"), fact("tea", scope("team")), fact("tea", scope("bob"))
     await put(store, mine, shared, foreign)
     assert set(await found(store, "tea", scope().owner, scope("team").owner)) == {mine.id, shared.id}
+
+
+async def test_a_users_records_and_the_tenants_are_searched_together(store: LongTerm):
+    """Conditions hold for both owners; a user named `*` is neither; what is everybody's outlives a user."""
+    all_ = scope(EVERYBODY)
+    mine, shared = fact("tea at noon"), fact("tea at five", all_, type="knowledge")
+    star, other = fact("tea", scope("*")), fact("tea", scope(EVERYBODY, "-other"), type="knowledge")
+    await put(store, mine, shared, star, other)
+    owners = (scope().owner, all_.owner)
+    assert set(await found(store, "tea", *owners)) == {mine.id, shared.id}
+    only = MemoryFilter(types=("knowledge",))
+    assert set(await found(store, "tea", *owners, where=only)) == {shared.id}
+    await store.clear(Within.tenant, "alice")
+    await store.clear(Within.tenant, "*")
+    assert set(await found(store, "tea", *owners)) == {shared.id}
+    await store.clear(Within.tenant, EVERYBODY)
+    assert set(await found(store, "tea", *owners)) == set()
+    assert await store.count(other.scope.owner) == 1
 
 
 async def test_a_deleted_record_is_found_by_nothing(store: LongTerm):

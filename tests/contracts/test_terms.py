@@ -52,6 +52,16 @@ def test_a_batch_counts_each_record_once(stats: TermStats):
     assert stats.weigh(["t/u", "t/v"], [1, 2, 3]) == weighed([1, 2, 3], 3, {1: 2, 3: 1})
 
 
+def test_a_word_is_common_that_is_so_to_one_of_the_owners(stats: TermStats):
+    """Many records of another owner that lack it do not make it tell one's own records apart."""
+    stats.add([record(f"r{n}", 1, n + 10) for n in range(20)])
+    stats.add([record(f"s{n}", 2, owner="t/*") for n in range(100)])
+    assert stats.weigh(["t/u"], [1, 2]).common == {1}
+    together = stats.weigh(["t/u", "t/*"], [1, 2])
+    assert together.common == {1, 2}
+    assert together.held == weighed([1, 2], 120, {1: 20, 2: 100}).held
+
+
 def test_case_06_owners_are_apart(stats: TermStats):
     """case_06: frequencies, removal and clearing touch the very owner only."""
     stats.add([record("r", 7, owner=owner) for owner in ("t/a", "t/a%2A", "t/a-b", "t/a%3Ab")])
