@@ -11,6 +11,7 @@ from hearth.gateway.commands import (
     demo,
     history,
     imports,
+    knowledge,
     local,
     memories,
     migrate,
@@ -69,6 +70,7 @@ for panel, commands in PANELS.items():
     for name, command in commands.items():
         app.command(name, rich_help_panel=panel)(command)
 app.add_typer(local.key, name="key", rich_help_panel="Run")
+app.add_typer(knowledge.knowledge, name="knowledge", rich_help_panel="Memory")
 
 
 def main() -> None:

@@ -7,7 +7,17 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI
 
-from hearth.gateway.api import events, exchanges, health, imports, memories, people, recall, switches
+from hearth.gateway.api import (
+    events,
+    exchanges,
+    health,
+    imports,
+    knowledge,
+    memories,
+    people,
+    recall,
+    switches,
+)
 from hearth.gateway.api.door import Door
 from hearth.gateway.api.problems import MEDIA_TYPE, ProblemDetails, install_handlers
 from hearth.gateway.runtime import Gateway
@@ -21,6 +31,7 @@ RESOURCES: tuple[APIRouter, ...] = (
     exchanges.router,
     recall.router,
     imports.router,
+    knowledge.router,
     people.router,
     switches.router,
     events.router,

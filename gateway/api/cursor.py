@@ -11,7 +11,7 @@ import msgspec
 from hearth.memory.errors import BadInput
 from hearth.memory.types import utc
 
-List = Literal["memories", "exchanges", "sessions", "users"]
+List = Literal["memories", "exchanges", "sessions", "users", "knowledge"]
 
 
 class Position(msgspec.Struct, frozen=True, array_like=True):

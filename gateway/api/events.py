@@ -15,6 +15,7 @@ from hearth.gateway.api.fields import MAX_LIMIT, Identifier
 from hearth.gateway.api.problems import invalid, unknown_value
 from hearth.gateway.api.shapes import WHEN, example
 from hearth.memory.events.kinds import VERSIONS, Event
+from hearth.memory.types import EVERYBODY
 
 router = APIRouter(tags=["operations"], route_class=KeyedRoute)
 
@@ -39,7 +40,7 @@ class EventOut(BaseModel):
     seq: int = Field(description="Position in the log: what `after` goes on from.")
     id: str
     kind: str
-    user: str
+    user: str = Field(description="Empty for what is for all users of the tenant.")
     agent: str
     session: str
     generation: int
@@ -57,7 +58,7 @@ class EventOut(BaseModel):
             seq=event.seq,
             id=event.id,
             kind=event.kind,
-            user=event.user,
+            user=event.user if event.user != EVERYBODY else "",
             agent=event.agent,
             session=event.session,
             generation=event.generation,

@@ -28,7 +28,7 @@ from hearth.memory.engine import Engine
 from hearth.memory.errors import BadInput, NotFound
 from hearth.memory.recall.explain import analysis, question_of
 from hearth.memory.recall.traces import Trace, TracedItem
-from hearth.memory.types import Exchange, Judgement, Query, Record, Scope, Scored
+from hearth.memory.types import EVERYBODY, Exchange, Judgement, Query, Record, Scope, Scored
 
 router = APIRouter(tags=["recall"], route_class=KeyedRoute)
 
@@ -176,6 +176,7 @@ async def _reachable(engine: Engine, scope: Scope, id: str) -> Trace:
 async def _record(engine: Engine, scope: Scope, id: str) -> Record | Exchange | None:
     """What a trace's id stands for now; an exchange where the worker has not made its page yet."""
     record = await engine.log.record(scope.tenant, scope.user, id)
+    record = record or await engine.log.record(scope.tenant, EVERYBODY, id)
     return record or await engine.log.exchange(scope.tenant, scope.user, id)
 
 

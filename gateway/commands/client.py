@@ -63,6 +63,10 @@ class Rest:
         """PUT a JSON body. Raises GatewayError."""
         return self._call("PUT", path, json=body)
 
+    def send(self, path: str, raw: bytes, kind: str, **parameters: str) -> Answer:
+        """PUT a body of that media type. Raises GatewayError."""
+        return self._call("PUT", path, content=raw, headers={"content-type": kind}, params=parameters)
+
     def delete(self, path: str) -> Answer:
         """DELETE. Raises GatewayError."""
         return self._call("DELETE", path)

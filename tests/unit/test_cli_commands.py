@@ -226,6 +226,38 @@ def test_switch_and_health_and_users(run: Run) -> None:
     assert "test_switch_and_health_and_users" in run("users", key="admin", user="").stdout
 
 
+def test_documents_are_loaded_listed_shown_and_removed(run: Run, tmp_path: Path) -> None:
+    """Of an admin key, by their files' names; a load that changes nothing says so."""
+    handbook, prices = tmp_path / "handbook.md", tmp_path / "prices.html"
+    handbook.write_text("# Handbook\n\nLamps come back within thirty days.\n")
+    prices.write_text("<h1>Prices</h1><p>A lamp is 7 francs.</p>")
+
+    def knowledge(*arguments: str, key: str = "admin", input: str | None = None) -> Result:
+        return run("knowledge", *arguments, key=key, user="", input=input)
+
+    loaded = knowledge("load", str(handbook), str(prices))
+    assert loaded.stdout == "loaded handbook.md, version 1: 1 parts\nloaded prices.html, version 1: 1 parts\n"
+    assert knowledge("load", str(handbook)).stdout == "unchanged handbook.md, version 1: 1 parts\n"
+    named = ("load", "-", "--name", "notes/a b.txt", "--type", "text/plain", "--title", "Notes")
+    assert knowledge(*named, input="We close at five.").exit_code == 0
+    listed = knowledge("list")
+    assert [name in listed.stdout for name in ("handbook.md", "prices.html", "notes/a b.txt")] == [True] * 3
+    assert "3 documents" in listed.stderr
+    assert "We close at five." in knowledge("show", "notes/a b.txt").stdout
+    assert parsed(knowledge("show", "notes/a b.txt", "--json"))["title"] == "Notes"
+    gone = knowledge("remove", "handbook.md", "prices.html", "notes/a b.txt")
+    assert gone.stdout.splitlines()[0] == "removed handbook.md"
+    assert parsed(knowledge("list", "--json"))["items"] == []
+    assert knowledge("show", "handbook.md").exit_code == 1
+    assert knowledge("list", key="app").exit_code == 1
+    for wrong in (("nowhere.md",), ("-",), ("a.docx",), (str(handbook), str(prices), "--name", "x")):
+        assert knowledge("load", *wrong).exit_code == 2, wrong
+    (tmp_path / "scan.pdf").write_bytes(b"no PDF")
+    refused = knowledge("load", str(tmp_path / "scan.pdf"))
+    assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+    assert "scan.pdf" in refused.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
