@@ -53,15 +53,17 @@ def assemble(
     policy: RecallPolicy,
     counter: TokenCounter,
     model: str = "",
+    asked: str = "",
 ) -> Assembled:
     """The block of the pieces that fit into `budget` tokens; `ranked` has the best first.
 
     Depends on nothing but its arguments. Groups keep their fixed order, items within one the order of time.
-    Where not all can fit, sentences that say little are left out.
+    Where not all can fit, sentences that say little are left out. What says the same as `asked`, the
+    question, is left out: it was asked before, and only the reply to it can help.
     """
     short = sum(len(piece.text) for piece in ranked) > budget * PER_TOKEN
     form = Form(timezone=timezone, limit=policy.item_tokens, counter=counter, model=model, short=short)
-    filling = _Filling(form, budget, policy.max_items)
+    filling = _Filling(form, budget, policy.max_items, asked)
     shares = {group: int(getattr(policy.shares, group) * filling.left) for group in TITLES}
     rest = filling.take(ranked, shares)
     filling.take(rest, dict.fromkeys(TITLES, budget))
@@ -76,7 +78,7 @@ class _Filling:
     the sum is the whole block's count.
     """
 
-    def __init__(self, form: Form, budget: int, most: int) -> None:
+    def __init__(self, form: Form, budget: int, most: int, asked: str) -> None:
         self._form, self._budget, self._most = form, budget, most
         self._used = _ID_TOKENS + sum(map(self._count, block.FRAME))
         self._items: dict[tuple[str, int], Item] = {}
@@ -84,6 +86,7 @@ class _Filling:
         self._records: set[str] = set()
         self._headings: set[tuple[Group, object]] = set()
         self._shown = Shown()
+        self._shown.admits(asked)
         self._repeated: set[str] = set()
 
     @property
