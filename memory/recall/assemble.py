@@ -9,7 +9,7 @@ from typing import Final
 
 from hearth.memory.ports import TokenCounter
 from hearth.memory.recall import block
-from hearth.memory.recall.eligible import Shown
+from hearth.memory.recall.eligible import Shown, asks_the_same
 from hearth.memory.recall.pieces import Piece
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.render import (
@@ -58,8 +58,8 @@ def assemble(
     """The block of the pieces that fit into `budget` tokens; `ranked` has the best first.
 
     Depends on nothing but its arguments. Groups keep their fixed order, items within one the order of time.
-    Where not all can fit, sentences that say little are left out. What says the same as `asked`, the
-    question, is left out: it was asked before, and only the reply to it can help.
+    Where not all can fit, sentences that say little are left out. What asks the same as `asked`, the
+    question, is left out: only the reply to it can help.
     """
     short = sum(len(piece.text) for piece in ranked) > budget * PER_TOKEN
     form = Form(timezone=timezone, limit=policy.item_tokens, counter=counter, model=model, short=short)
@@ -85,8 +85,7 @@ class _Filling:
         self._taken: list[Item] = []
         self._records: set[str] = set()
         self._headings: set[tuple[Group, object]] = set()
-        self._shown = Shown()
-        self._shown.admits(asked)
+        self._shown, self._asked = Shown(), asked
         self._repeated: set[str] = set()
 
     @property
@@ -110,7 +109,7 @@ class _Filling:
                 tries[group] -= 1
                 if not tries[group]:
                     closed.add(group)
-            elif self._shown.admits(piece.text):
+            elif not asks_the_same(piece.text, self._asked) and self._shown.admits(piece.text):
                 shares[group] -= cost
                 self._add(piece, cost)
             else:

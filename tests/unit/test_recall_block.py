@@ -392,3 +392,14 @@ def test_what_the_question_itself_says_is_not_repeated():
         ("Is it so that Dora plays the cello in an orchestra?", "in"),
     ):
         assert recall(found(known), question)[1] == {"f1": verdict}
+
+
+def test_a_question_asked_before_is_not_recalled_to_itself():
+    """Only the reply to it can help; a statement in the same words is its answer."""
+    question = "Is my dog called Zebedee?"
+    asked = page("p1", "Is my dog called Zebedee?", "Yes, Zebedee it is.")
+    told = memory("m1", "My dog is called Zebedee.")
+    block, _ = recall(found(asked, told), question)
+    assert "Is my dog" not in block.text
+    assert "Yes, Zebedee it is." in block.text
+    assert "My dog is called Zebedee." in block.text
