@@ -132,7 +132,7 @@ class _Reader:
         if not read and not pattern.constant:
             return
         last = max(read[-1].end if read else match.end, spans.get("value", (0, 0))[1])
-        end = last if pattern.kind == "rest" and "value" in spans else self._behind(last, said)
+        end = last if pattern.kind == "rest" else self._behind(last, said)
         if not self._plain(pattern, clause.start, end):
             return
         start = self._start(pattern, clause, match, read)
@@ -161,7 +161,8 @@ class _Reader:
     def _values(self, pattern: Pattern, span: tuple[int, int]) -> list[Value]:
         """The values within the span, or from its start on where it has no end."""
         start, end = span
-        end = end or segment_end(self._text, start, self._sentence)
+        rest = pattern.kind == "rest"
+        end = end or (self._sentence.end if rest else segment_end(self._text, start, self._sentence))
         read = values(self._text, start, end, pattern.kind, self._tongue, casual=self._casual)
         if not span[1] and read and self._is_subject(read[-1].end):
             return []

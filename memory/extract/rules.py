@@ -87,11 +87,12 @@ def _value(text: str, one: Stated, named: Sequence[When]) -> str:
     """The value as said; of what happens without when it does."""
     if one.attribute not in _HAPPENS or one.pattern.kind != "phrase" or not named:
         return one.value if one.attribute else ""
+    tongue = book().tongues[one.pattern.language]
     before, _, _ = one.value.partition(text[named[0].start : named[0].end])
     words = before.split()
-    while words and words[-1].casefold() in book().tongues[one.pattern.language].soft:
+    while words and words[-1].casefold() in tongue.soft | tongue.articles:
         words.pop()
-    return before[: before.rfind(words[-1]) + len(words[-1])] if words else one.value
+    return before[: before.rfind(words[-1]) + len(words[-1])] if len(words) > 1 else one.value
 
 
 def _statement(text: str, one: Stated, named: Sequence[When]) -> str:
