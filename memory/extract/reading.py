@@ -197,7 +197,8 @@ class _Reader:
             return _small(who.rstrip(" ,"))
         if who.casefold() in tongue.her | tongue.him:
             return self._meant(who.casefold(), place)
-        return who if not who[0].islower() and who.casefold() not in tongue.bad | tongue.stop else ""
+        any_word = who[0].islower() or who.casefold() in tongue.bad | tongue.stop
+        return "" if any_word or book().tools.fullmatch(who) else who
 
     def _meant(self, pronoun: str, place: int) -> str:
         """The one relation named before `place`, if it can be meant."""
