@@ -42,7 +42,10 @@ def clauses(text: str, sentence: Sentence, tongue: Tongue) -> list[Clause]:
 
 def _clause(text: str, whole: int, end: int, after: str, tongue: Tongue) -> Clause:
     start = _led(text, whole, end, tongue)
-    return Clause(whole, start, after, tongue.asks.match(text, start, end) is not None)
+    asked = tongue.asks.match(text, start, end) is not None
+    if asked and start > whole and tongue.inverted.match(text, start, end):
+        asked = False  # `since May I live in Bern`: what stands before the verb has turned it round
+    return Clause(whole, start, after, asked)
 
 
 def ends_at(text: str, place: int, sentence: Sentence, tongue: Tongue) -> int:
