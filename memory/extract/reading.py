@@ -9,7 +9,7 @@ from typing import Final
 
 from hearth.memory.extract.clauses import Clause, clauses, ends_at, plainly_said, segment_end
 from hearth.memory.extract.patterns import Found, Pattern, Tongue, book, found
-from hearth.memory.extract.spans import Sentence
+from hearth.memory.extract.spans import COVER, Sentence
 from hearth.memory.extract.values import Value, values
 from hearth.memory.types import Act
 
@@ -237,7 +237,9 @@ class _Reader:
         return "adds" if "also" in said else "asserts"
 
     def _plain(self, pattern: Pattern, start: int, end: int) -> bool:
-        if pattern.kind == "rest":  # what is to be remembered or done may have any mood
+        if pattern.kind == "rest":  # what is to be remembered or done may have any mood, but no hole
+            if COVER in self._text[end : end + 2]:
+                return False
             return self._tongue.governs.search(self._text, self._sentence.start, start) is None
         return plainly_said(self._text, self._sentence, start, end, self._tongue)
 

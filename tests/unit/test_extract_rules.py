@@ -78,9 +78,7 @@ def test_a_secret_leaves_the_rest_of_its_sentence() -> None:
     [fact] = facts(text)
     assert (fact.attribute, fact.value, fact.statement) == ("uses", "Postgres", "I use Postgres.")
     assert facts("The reset-password page is slow") == []
-    assert facts("Remember that my PIN is [secret:pin]") == [] or all(
-        "[secret" not in fact.quote for fact in facts("Remember that my PIN is [secret:pin]")
-    )
+    assert facts("Remember that my PIN is [secret:pin]") == []
 
 
 def test_blocks_that_others_put_into_the_text_state_nothing() -> None:
@@ -384,12 +382,10 @@ def test_times_become_days(language: str, ahead: bool, text: str, expected: str)
     assert shown(when, language) == expected
 
 
-@pytest.mark.parametrize("text", ["I swim every Friday", "I've lived here for three years", "next Monday"])
+@pytest.mark.parametrize("text", ["I swim every Friday", "I've lived here for three years", "next Friday"])
 def test_what_is_no_one_day_is_none(text: str) -> None:
-    """What comes back, how long something lasts, and what people mean differently."""
-    monday = date(2025, 5, 26) if "next" not in text else date(2025, 5, 25)
-    found = times(text, 0, len(text), "en", monday, True)
-    assert [when for when in found if when.precision == "day"] == [] or "next" in text
+    """What comes back, how long something lasts, and what on a Monday means this week to some."""
+    assert times(text, 0, len(text), "en", date(2025, 5, 26), True) == []
 
 
 def test_a_time_outside_the_calendar_is_left_out() -> None:
