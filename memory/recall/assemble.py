@@ -24,6 +24,7 @@ from hearth.memory.recall.render import (
     item,
     year_line,
 )
+from hearth.memory.recall.told import Told
 from hearth.memory.types import Block
 
 _SMALLEST: Final = 12
@@ -85,7 +86,7 @@ class _Filling:
         self._taken: list[Item] = []
         self._records: set[str] = set()
         self._headings: set[tuple[Group, object]] = set()
-        self._shown, self._asked = Shown(), asked
+        self._shown, self._told, self._asked = Shown(), Told(), asked
         self._repeated: set[str] = set()
 
     @property
@@ -109,7 +110,7 @@ class _Filling:
                 tries[group] -= 1
                 if not tries[group]:
                     closed.add(group)
-            elif not asks_the_same(piece.text, self._asked) and self._shown.admits(piece.text):
+            elif self._is_new(piece):
                 shares[group] -= cost
                 self._add(piece, cost)
             else:
@@ -131,6 +132,12 @@ class _Filling:
             tokens_by_id[one.id] += one.tokens
         return Assembled(block=made, tokens=dict(tokens_by_id), repeated=frozenset(self._repeated))
 
+    def _is_new(self, piece: Piece) -> bool:
+        """False for what the block says already, in the same words or as the fact read from them."""
+        if asks_the_same(piece.text, self._asked) or self._told.has(piece):
+            return False
+        return self._shown.admits(piece.text)
+
     def _full(self, record: str) -> bool:
         return len(self._records) >= self._most and record not in self._records
 
@@ -149,6 +156,7 @@ class _Filling:
         self._headings.update(heading for heading, _ in _headings(one))
         self._records.add(one.id)
         self._taken.append(one)
+        self._told.add(piece, one.text)
 
     def _count(self, text: str) -> int:
         return self._form.counter.count(text, self._form.model)
