@@ -18,6 +18,7 @@ from hearth.gateway.commands import (
     operate,
     recalls,
     serve,
+    simulate,
     tune,
     work,
 )
@@ -40,6 +41,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "migrate": migrate.migrate,
         "check-config": local.check_config,
         "tune": tune.tune,
+        "simulate": simulate.simulate,
     },
     "Talk": {
         "chat": chat.chat,

@@ -51,6 +51,7 @@ from hearth.memory.ports import (
     EventLog,
     LongTerm,
     MemoryFilter,
+    MidTerm,
     SearchRequest,
     Shared,
     ShortTerm,
@@ -138,6 +139,7 @@ class Engine:
         self,
         *,
         log: EventLog,
+        mid_term: MidTerm,
         short_term: ShortTerm,
         long_term: LongTerm,
         capture: Capture,
@@ -151,6 +153,7 @@ class Engine:
     ) -> None:
         """`weights`: of tenants that have their own in place of the policy's."""
         self.log = log
+        self.mid_term = mid_term
         self.short_term = short_term
         self.long_term = long_term
         self.capture_path = capture

@@ -229,7 +229,8 @@ class Segmenting:
 
     async def _promote_if_hot(self, id: str) -> None:
         segment, policy = self._segments[id], self._policy.heat
-        if segment.promoted >= segment.pages:
+        gained = segment.pages - segment.promoted
+        if gained < (self._policy.segments.gain if segment.promoted else 1):
             return
         heat = warmth(self._heats.get(id, Heat()), self._at, policy)
         if heat >= policy.promotion:

@@ -137,6 +137,7 @@ async def open_engine(
     )
     engine = Engine(
         log=log,
+        mid_term=log,
         short_term=short_term,
         long_term=long_term,
         capture=capture,

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Final, Literal
 
 from hearth.memory.knowledge.records import DOCUMENT, VERSION
+from hearth.memory.recall.cues import ends_asking
 from hearth.memory.recall.query import about_the_past
 from hearth.memory.types import EVERYBODY, Memory, Page, Query, Record, Scope, Shelf
 
@@ -109,6 +110,13 @@ class Shown:
         for other, shown in self._words.items():
             if min(size, other) >= _SAME * max(size, other):
                 yield from shown
+
+
+def asks_the_same(text: str, question: str) -> bool:
+    """True for the question itself, and for one in nearly the same words; a statement in them answers it."""
+    return normal(text) == normal(question) or (
+        ends_asking(text) and _same(_said(text)[1], _said(question)[1])
+    )
 
 
 def normal(text: str) -> str:
