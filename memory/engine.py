@@ -267,8 +267,7 @@ class Engine:
         missing: list[str] = []
         limit = deadline or self.policy.deadline_seconds
         search = search or self.look_up(scope, query, deadline=limit)
-        seen = await self._seen(scope, view, limit, missing)
-        found = await search
+        seen, found = await self._seen(scope, view, limit, missing), await search
         missing.extend(found.missing)
         conditions = self._conditions(query, budget, budget_from, model)
         block, scored = recall_block(
