@@ -29,7 +29,7 @@ from hearth.memory.types import ImportedTurn, Scope
 NAMED = {
     "Run": ["serve", "worker", "migrate", "retry", "demo", "check-config", "tune", "simulate", "key"],
     "Talk": ["chat", "recall", "search", "feedback"],
-    "Memory": ["add", "list", "forget", "erase", "import"],
+    "Memory": ["add", "list", "forget", "erase", "import", "knowledge"],
     "Look": ["sessions", "exchanges", "explain", "events", "users", "health", "switch"],
 }
 
