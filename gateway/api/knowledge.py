@@ -119,13 +119,16 @@ class RemovedOut(BaseModel):
     )
 
 
+EXAMPLES = {
+    "text/markdown": "# Handbook\n\n## Returns\n\nLamps can be returned within thirty days.\n",
+    "text/plain": "Lamps can be returned within thirty days.\n",
+    "text/html": "<h1>Handbook</h1><p>Lamps can be returned within thirty days.</p>",
+    "application/pdf": "%PDF-1.7 …",
+}
 BODY = {
     "requestBody": {
         "required": True,
-        "content": {
-            kind: {"schema": {"type": "string", "format": "binary" if kind.endswith("pdf") else "utf-8"}}
-            for kind in MEDIA_TYPES
-        },
+        "content": {kind: {"schema": {"type": "string"}, "example": text} for kind, text in EXAMPLES.items()},
     }
 }
 Name = Annotated[

@@ -20,8 +20,9 @@ ENOUGH: Final = 200
 """Tokens, about, from which a chunk ends with its block."""
 MOST: Final = 400
 """Tokens of a chunk, about; only its overlap may come on top."""
-_SECTION: Final = 60
-"""Tokens from which a chunk ends before a heading: shorter sections are found together with the next one."""
+_SECTION: Final = 25
+"""Tokens from which a chunk ends before a heading: a sentence or two are found by themselves, and what is
+shorter together with the next section."""
 _OVERLAP: Final = 40
 """Tokens of a sentence that is repeated at most, where a paragraph is cut."""
 _HEADING: Final = 60

@@ -26,6 +26,11 @@ def is_knowledge(record: Record) -> bool:
     return isinstance(record, Memory) and record.type == "knowledge"
 
 
+def is_everybodys(record: Record) -> bool:
+    """True for what is for all users of a tenant."""
+    return record.scope.user == EVERYBODY
+
+
 def document_id(tenant: str, name: str) -> str:
     """The id of a tenant's document of that name."""
     return uuid5(NAMESPACE_URL, f"hearth:document:{everybody(tenant).owner}:{name}").hex

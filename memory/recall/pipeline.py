@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from msgspec import structs
 
+from hearth.memory.knowledge.records import is_everybodys
 from hearth.memory.ports import TokenCounter
 from hearth.memory.recall.assemble import Assembled, assemble
 from hearth.memory.recall.eligible import Gate, Present
@@ -103,20 +104,28 @@ def _best(pieces: Pieces, ranked: Sequence[int]) -> dict[int, int]:
 def _verdicts(
     pool: Pool, order: Sequence[int], chances: Numbers, gate: Gate, policy: RecallPolicy
 ) -> list[Verdict]:
-    """`in` for what may be shown: nothing, unless one of them reaches the floor that the request lacks."""
+    """`in` for what may be shown: nothing, unless one of them reaches the floor that the request lacks.
+
+    Of documents one must do so itself: that a question is about the user speaks for none of them.
+    """
     floor = FITTED_FLOOR if policy.floor is None else policy.floor
     least = _least(own_size(pool.records), float(chances.max(initial=0.0)), policy)
     present = Present((*gate.query.present, told_part(gate.query.text)))
     verdicts: list[Verdict] = ["below floor"] * len(pool.records)
-    reached = False
+    reached: set[bool] = set()
     for i in order:
         record = pool.records[i]
         if refusal := gate.refuses(record):
             verdicts[i] = refusal
         elif chances[i] >= least:
             verdicts[i] = "already present" if present.has(record) else "in"
-            reached = reached or (verdicts[i] == "in" and bool(chances[i] >= floor))
-    return verdicts if reached else ["below floor" if verdict == "in" else verdict for verdict in verdicts]
+            if verdicts[i] == "in" and chances[i] >= floor:
+                reached.add(is_everybodys(record))
+    for i, record in enumerate(pool.records):
+        grounded = True in reached if is_everybodys(record) else bool(reached)
+        if verdicts[i] == "in" and not grounded:
+            verdicts[i] = "below floor"
+    return verdicts
 
 
 def _least(own: int, best: float, policy: RecallPolicy) -> float:

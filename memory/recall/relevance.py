@@ -29,7 +29,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from hearth.memory.knowledge.records import is_knowledge
+from hearth.memory.knowledge.records import is_everybodys, is_knowledge
 from hearth.memory.recall.capitals import names_in
 from hearth.memory.recall.cues import asks, concerns_self, is_small_talk, speaks_of_self
 from hearth.memory.recall.function_words import FUNCTION_WORDS
@@ -110,7 +110,7 @@ def judged(pool: Pool, question: str, chances: Numbers) -> Numbers:
             made[i] = 0.0
     if own_size(pool.records) > SMALL or not (asks(question) and concerns_self(question)):
         return made
-    order = [i for i in np.argsort(-made, kind="stable").tolist() if not is_knowledge(pool.records[i])]
+    order = [i for i in np.argsort(-made, kind="stable").tolist() if not is_everybodys(pool.records[i])]
     clear = [i for i in order if made[i] >= _CLEAR]
     others = [i for i in order[len(clear) :] if made[i] > 0]
     if clear:
@@ -123,7 +123,7 @@ def judged(pool: Pool, question: str, chances: Numbers) -> Numbers:
 
 def own_size(records: Sequence[Record]) -> int:
     """How many candidates are of the user's own memory: a tenant's documents make no new user an old one."""
-    return sum(not is_knowledge(record) for record in records)
+    return sum(not is_everybodys(record) for record in records)
 
 
 def later(records: Sequence[Record], question: str, clear: Sequence[int], others: Sequence[int]) -> list[int]:

@@ -84,6 +84,22 @@ async def test_a_users_own_memory_stands_beside_it(api: Api) -> None:
     assert "3 May" not in (await recalled(api, "bob"))["block"]
 
 
+async def test_a_document_does_not_come_along_with_what_a_user_said(tmp_path: Path) -> None:
+    """A question about oneself is given the nearest facts, whatever they score, and no part of a document."""
+    question, fact = "What should I cook tonight?", "I am allergic to kiwi."
+    part = "Shop\nReturns\nLamps of Zorblax can be returned within thirty days."
+    embedder = ScriptedEmbedder({question: {fact: 0.3, part: 0.3}})
+    async with open_api(tmp_path, embedder=embedder) as api:
+        await load(api)
+        async with api.client("alice") as alice:
+            await alice.post("/memories", json={"text": fact})
+        await api.engine.drain()
+        found = await recalled(api, query=question)
+    assert "kiwi" in found["block"]
+    assert "Zorblax" not in found["block"]
+    assert len(found["items"]) == 2
+
+
 async def test_a_tenant_without_documents_asks_for_its_users_alone(tmp_path: Path) -> None:
     """Nothing is added to a search, nor after the last document is gone."""
     asked: list[tuple[str, ...]] = []
