@@ -12,6 +12,7 @@ from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
 from hearth.memory.errors import BadInput
 from hearth.memory.extract.secrets import mask_secrets
+from hearth.memory.knowledge import pdf as pdf_reader
 from hearth.memory.knowledge import reading
 from hearth.memory.knowledge.blocks import Parsed
 from hearth.memory.knowledge.reading import MEDIA_TYPES, read_document
@@ -205,6 +206,20 @@ def test_a_locked_pdf_is_refused() -> None:
     writer.write(out)
     with pytest.raises(BadInput, match="without a password"):
         read(out.getvalue(), "application/pdf")
+
+
+def test_a_pdf_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read in a process of its own, which ends then."""
+    monkeypatch.setattr(pdf_reader, "SECONDS", 0.001)
+    with pytest.raises(BadInput, match="that can be read within"):
+        read(pdf("We sell lamps."), "application/pdf")
+
+
+def test_a_pdf_that_ends_its_process_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one does that asks for more memory than it may have."""
+    monkeypatch.setattr(pdf_reader.sys, "executable", "false")
+    with pytest.raises(BadInput, match="in two gigabytes of memory"):
+        read(pdf("We sell lamps."), "application/pdf")
 
 
 def test_too_much_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
