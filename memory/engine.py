@@ -49,6 +49,7 @@ from hearth.memory.ports import (
     EventLog,
     LongTerm,
     MemoryFilter,
+    MidTerm,
     SearchRequest,
     Shared,
     ShortTerm,
@@ -135,6 +136,7 @@ class Engine:
         self,
         *,
         log: EventLog,
+        mid_term: MidTerm,
         short_term: ShortTerm,
         long_term: LongTerm,
         capture: Capture,
@@ -148,6 +150,7 @@ class Engine:
     ) -> None:
         """`weights`: of tenants that have their own in place of the policy's."""
         self.log = log
+        self.mid_term = mid_term
         self.short_term = short_term
         self.long_term = long_term
         self.capture_path = capture

@@ -133,6 +133,7 @@ async def open_memory(
         )
         engine = Engine(
             log=stores.log,
+            mid_term=stores.log,
             short_term=stores.short_term,
             long_term=stores.long_term,
             capture=capture,

@@ -16,6 +16,7 @@ from hearth.gateway.api import create_api
 from hearth.gateway.api.door import Door
 from hearth.gateway.flow import Flow
 from hearth.gateway.keys import Key, key_table, presented_key
+from hearth.gateway.life import life_of
 from hearth.gateway.runtime import Gateway
 from hearth.gateway.switchboard import FileSwitchboard
 from hearth.memory.capture import Capture
@@ -77,14 +78,20 @@ async def open_api(
     local: bool = False,
     extractor: Extractor | None = None,
     life: LifePolicy | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> AsyncIterator[Api]:
-    """The API over a log in `home`; `local` says whether callers count as being on this machine."""
+    """The API over a log in `home`; `local` says whether callers count as being on this machine.
+
+    `settings` go into the section `hearth:`; the worker's policy is `life`, or what they say.
+    """
     embedder = embedder or ScriptedEmbedder()
+    keys = [{**key, "key": secret(key["name"])} for key in KEYS]
+    hearth = HearthSettings.model_validate({"data_dir": home, "keys": keys, **(settings or {})})
+    if life is None and settings is not None:
+        life = life_of(hearth, "acme", embedder.name)
     async with open_engine(
         home, clock or ManualClock(), embedder, long_term, extractor=extractor, life=life
     ) as engine:
-        keys = [{**key, "key": secret(key["name"])} for key in KEYS]
-        hearth = HearthSettings.model_validate({"data_dir": home, "keys": keys})
         gateway = Gateway(
             settings=Settings(hearth=hearth),
             flow=Flow(engine),
@@ -137,6 +144,7 @@ async def open_engine(
     )
     engine = Engine(
         log=log,
+        mid_term=log,
         short_term=short_term,
         long_term=long_term,
         capture=capture,
