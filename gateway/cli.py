@@ -17,6 +17,8 @@ from hearth.gateway.commands import (
     operate,
     recalls,
     serve,
+    story,
+    tiers,
     tune,
     work,
 )
@@ -54,6 +56,10 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "import": imports.import_,
     },
     "Look into it": {
+        "tiers": tiers.tiers,
+        "why": story.why,
+        "timeline": story.timeline,
+        "policy": tiers.policy,
         "sessions": history.sessions,
         "exchanges": history.exchanges,
         "explain": recalls.explain,

@@ -164,7 +164,7 @@ def _pages_and_successors(own: Sequence[Event]) -> set[str]:
     for event in own:
         if isinstance(event.payload, MemoryAdded | MemoryChanged):
             memory = event.payload.memory
-            named |= {*(one.id for one in memory.evidence), memory.successor or "", memory.ended_by}
+            named |= {*(one.id for one in memory.evidence), memory.successor or ""}
     return named - {""}
 
 

@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -122,8 +122,7 @@ async def open_memory(
             _opened(home, embedder, durability, clock or SystemClock(), servers or Servers())
         )
         working: Working = WorkersElsewhere(stores.log) if worker == "external" else _worker(stores, life)
-        outbox = Spool(spool or home / "spool")
-        stack.callback(outbox.close)
+        outbox = stack.enter_context(closing(Spool(spool or home / "spool")))
         capture = Capture(
             log=stores.log,
             spool=outbox,

@@ -54,6 +54,8 @@ What: TypeAlias = Literal[
 
 Subject: TypeAlias = Literal["memory", "exchange", "segment"]
 
+_FIRST: Final = {"said": 0, "read": 1}
+"""Of what has the same moment: the worker's parts do not wait for each other."""
 _QUOTED: Final = 300
 """Characters of an exchange's words."""
 _BY_HAND: Final = frozenset(
@@ -116,7 +118,7 @@ def chapters(id: str, events: Sequence[Event]) -> list[Chapter]:
     ordered = sorted(events, key=lambda event: (event.occurred_at, event.seq))
     told = _Teller(id, ordered)
     found = [chapter for event in ordered for chapter in told.tell(event)]
-    return _visits_together(sorted(found, key=lambda chapter: chapter.at))
+    return _visits_together(sorted(found, key=lambda one: (one.at, _FIRST.get(one.what, len(_FIRST)))))
 
 
 class _Teller:
@@ -188,9 +190,10 @@ class _Teller:
             how = f"began a segment (affinity {moved.affinity:.2f} with the nearest)"
         else:
             how = f"joined a segment (affinity {moved.affinity:.2f})"
+        who = "" if self._id in (moved.page, segment) else "what said it "
         why = _PLACES.get(moved.reason, moved.reason)
         of = moved.page if segment == self._id else segment
-        return _chapter(event, "moved", f"{how}: {why}", of=of)
+        return _chapter(event, "moved", f"{who}{how}: {why}", of=of)
 
     def _outdated(self, event: Event, told: PageOutdated) -> Iterator[Chapter]:
         """What is marked now and was not before; a page's marks come whole each time."""

@@ -11,6 +11,7 @@ from typing import Final
 from hearth.memory.recall.function_words import FUNCTION_WORDS
 from hearth.memory.recall.lexical import occurrences
 from hearth.memory.recall.nothing_words import NOTHING
+from hearth.memory.stores.analyzer import is_unspaced
 
 OF_PAGE: Final = 16
 """Keywords of one page at most."""
@@ -59,7 +60,7 @@ def readable(stems: Sequence[str], texts: Iterable[str]) -> list[str]:
     forms: dict[str, Counter[str]] = {stem: Counter() for stem in stems}
     for text in texts:
         for word, count in Counter(_SPOKEN.findall(text[:_LOOKED_AT])).items():
-            for stem in set(occurrences(word)):
+            for stem in set(() if is_unspaced(word) else occurrences(word)):
                 if stem in forms:
                     forms[stem][word] += count
     return [_most_usual(forms[stem]) or stem for stem in stems]
