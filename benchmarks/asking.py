@@ -10,7 +10,7 @@ from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.query import search_request
 from hearth.memory.recall.time_search import merged, search_in_time
 from hearth.memory.tiers.indexed import index_record
-from hearth.memory.types import Block, Page, Query, Scope, Scored, SearchResult, ShortTermView
+from hearth.memory.types import Block, Memory, Page, Query, Scope, Scored, SearchResult, ShortTermView
 
 _DEADLINE = 5.0
 """Seconds: what is measured is what is found, not how soon."""
@@ -25,11 +25,12 @@ class Asking:
         self._embedder = embedder
         self._counter = counter
 
-    async def hold(self, pages: Iterable[Page]) -> None:
-        """Take the person's pages in."""
+    async def hold(self, pages: Iterable[Page], facts: Iterable[Memory] = ()) -> None:
+        """Take the person's pages and facts in."""
         held = list(pages)
         before = {page.id: page for page in held}
-        await self._store.upsert([index_record(page, before.get(page.previous or "")) for page in held])
+        records = [index_record(page, before.get(page.previous or "")) for page in held]
+        await self._store.upsert([*records, *(index_record(fact, None) for fact in facts)])
 
     async def search(self, query: Query, policy: RecallPolicy) -> SearchResult:
         """The candidates, those of the asked time among them."""

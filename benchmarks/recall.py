@@ -36,13 +36,16 @@ from quantized import QuantizedEdge
 from vectors import KeptEmbedder
 
 from hearth.config.environment import bundled_token_tables
+from hearth.memory.extract.rules import RuleExtractor
 from hearth.memory.ports import Embedder, LongTerm
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.tokens import LocalTokenCounter
 from hearth.memory.stores.memory_long_term import MemoryLongTerm
 from hearth.memory.stores.qdrant_server import QdrantServer
 from hearth.memory.stores.vector_child import VectorChild
-from hearth.memory.types import Block, Page, Query, Scope
+from hearth.memory.tiers.facts import Facts, Told, tell
+from hearth.memory.tiers.outdated import outdated
+from hearth.memory.types import Block, Memory, Page, Query, Scope
 
 BUDGETS = (512, 1024, 2048)
 
@@ -75,15 +78,36 @@ def _server(given: argparse.Namespace) -> QdrantServer:
     )
 
 
-async def index(store: LongTerm, dialogues: Sequence[Dialogue], embedder: str) -> list[Asking]:
-    """Put all pages into the store, each dialogue's as its user's; whom to ask, in the dialogues' order."""
+async def index(
+    store: LongTerm, dialogues: Sequence[Dialogue], embedder: str, *, facts: bool = False
+) -> list[Asking]:
+    """Put all pages into the store, each dialogue's as its user's; whom to ask, in the dialogues' order.
+
+    With `facts` what the user's words state stands beside them, as the worker would file it.
+    """
     counter = LocalTokenCounter(bundled_token_tables())
     asked = [Asking(store, Scope(tenant="locomo", user=one.user), embedder, counter) for one in dialogues]
     for asking, dialogue in zip(asked, dialogues, strict=True):
-        await asking.hold(dialogue.pages)
+        read = read_facts(dialogue.pages) if facts else []
+        await asking.hold((_marked(page, read) for page in dialogue.pages), read)
     if isinstance(store, QuantizedEdge):
         await store.settle()
     return asked
+
+
+def read_facts(pages: Sequence[Page]) -> list[Memory]:
+    """The facts that the pages state, told in their order."""
+    extractor = RuleExtractor()
+    known: Facts = {}
+    for page in pages:
+        for number, said in enumerate(extractor.extract(page)):
+            known = tell(known, Told(page, said, f"{page.id}-{number}"))
+    return list(known.values())
+
+
+def _marked(page: Page, facts: Sequence[Memory]) -> Page:
+    ended = [fact for fact in facts if any(one.id == page.id for one in fact.evidence)]
+    return msgspec.structs.replace(page, outdated=outdated(page, ended))
 
 
 def one_users(dialogues: Sequence[Dialogue]) -> list[Dialogue]:
@@ -108,14 +132,19 @@ async def ask(asking: Asking, query: Query, policy: RecallPolicy) -> tuple[dict[
 
 
 async def run(
-    store: LongTerm, dialogues: Sequence[Dialogue], embedder: str, policy: RecallPolicy
+    store: LongTerm,
+    dialogues: Sequence[Dialogue],
+    embedder: str,
+    policy: RecallPolicy,
+    *,
+    facts: bool = False,
 ) -> list[dict[str, Any]]:
     """Ask everything, print shares and times, return every block."""
     hits: dict[tuple[int, str], list[bool]] = defaultdict(list)
     empty: dict[int, list[bool]] = defaultdict(list)
     sizes: dict[int, list[int]] = defaultdict(list)
     times, lines = [], []
-    for asking, dialogue in zip(await index(store, dialogues, embedder), dialogues, strict=True):
+    for asking, dialogue in zip(await index(store, dialogues, embedder, facts=facts), dialogues, strict=True):
         for question in dialogue.questions:
             query = Query(text=question.text, at=dialogue.end)
             blocks, milliseconds = await ask(asking, query, policy)
@@ -150,7 +179,7 @@ async def measure(given: argparse.Namespace) -> list[dict[str, Any]]:
         dialogues = one_users(dialogues)
     with KeptEmbedder(given.embedder, given.vectors) as embedder:
         async with opened(given, embedder) as store:
-            return await run(store, dialogues, embedder.name, policy)
+            return await run(store, dialogues, embedder.name, policy, facts=given.facts)
 
 
 def main() -> None:
@@ -166,6 +195,7 @@ def main() -> None:
     arguments.add_argument("--qdrant-url", default="", help="search in this server")
     arguments.add_argument("--quantization", default="", choices=["none", "scalar", "binary"])
     arguments.add_argument("--one-user", action="store_true", help="all dialogues are one person's")
+    arguments.add_argument("--facts", action="store_true", help="beside the facts that the pages state")
     arguments.add_argument("--oversampling", default=2.0, type=float)
     given = arguments.parse_args()
     lines = asyncio.run(measure(given))

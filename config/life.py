@@ -46,6 +46,9 @@ class SegmentSettings(Section):
         default=None, description="Its cosine of a page with the one before it, likewise."
     )
     close_hours: Amount | None = Field(default=None, description="Silence after which a topic is over (72).")
+    gain: Whole | None = Field(
+        default=None, description="Pages that a segment has to gain before it is summed up again (3)."
+    )
     most_pages: Whole | None = Field(default=None, description="Pages of one segment at most (50).")
 
 

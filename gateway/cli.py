@@ -17,6 +17,7 @@ from hearth.gateway.commands import (
     operate,
     recalls,
     serve,
+    simulate,
     story,
     tiers,
     tune,
@@ -41,6 +42,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "migrate": migrate.migrate,
         "check-config": local.check_config,
         "tune": tune.tune,
+        "simulate": simulate.simulate,
     },
     "Talk": {
         "chat": chat.chat,

@@ -26,7 +26,15 @@ DRAWN_ITEMS = Counter(
 JUDGEMENTS = Counter(
     "hearth_judgements", "What was said of recalls and their items.", ["judgement"], registry=REGISTRY
 )
-FACTS = Counter("hearth_facts", "Decisions about facts, by kind.", ["kind"], registry=REGISTRY)
+FACTS = Counter(
+    "hearth_facts",
+    "What became of facts that were read: added, changed, taken back.",
+    ["kind"],
+    registry=REGISTRY,
+)
+SEGMENTS = Counter(
+    "hearth_segments", "What became of segments: promoted, evicted.", ["kind"], registry=REGISTRY
+)
 BLOCK_TOKENS = Counter("hearth_block_tokens", "Tokens put into prompts.", ["tenant"], registry=REGISTRY)
 CAPTURES = Counter("hearth_captures", "Captured steps by outcome.", ["outcome"], registry=REGISTRY)
 CAPTURE_SECONDS = Histogram(

@@ -7,10 +7,10 @@ import logging
 import os
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 from uuid import uuid4
 
 import msgspec
@@ -122,7 +122,8 @@ async def open_memory(
             _opened(home, embedder, durability, clock or SystemClock(), servers or Servers())
         )
         working: Working = WorkersElsewhere(stores.log) if worker == "external" else _worker(stores, life)
-        outbox = stack.enter_context(closing(Spool(spool or home / "spool")))
+        outbox = Spool(spool or home / "spool")
+        stack.callback(outbox.close)
         capture = Capture(
             log=stores.log,
             spool=outbox,
@@ -131,21 +132,28 @@ async def open_memory(
             appended=working.notify,
         )
         engine = Engine(
-            log=stores.log,
-            mid_term=stores.log,
-            short_term=stores.short_term,
-            long_term=stores.long_term,
+            **_parts(stores),
             capture=capture,
             worker=working,
             counter=LocalTokenCounter(token_tables),
-            clock=stores.clock,
             policy=policy or RecallPolicy(),
-            embedder=stores.long_term.embedder,
-            shared=stores.shared,
             weights=weights,
         )
         await stack.enter_async_context(_at_work(working, capture, outbox, stores.log))
         yield engine
+
+
+def _parts(stores: Stores) -> dict[str, Any]:
+    """What the stores are to an engine."""
+    return {
+        "log": stores.log,
+        "mid_term": stores.log,
+        "short_term": stores.short_term,
+        "long_term": stores.long_term,
+        "clock": stores.clock,
+        "embedder": stores.long_term.embedder,
+        "shared": stores.shared,
+    }
 
 
 @asynccontextmanager

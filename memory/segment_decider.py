@@ -6,7 +6,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from hearth.memory.events.kinds import Event, PageClosed, PageForgotten, PageMoved, Payload, RecallDrawn
+from hearth.memory import metrics
+from hearth.memory.events.kinds import (
+    Event,
+    PageClosed,
+    PageForgotten,
+    PageMoved,
+    Payload,
+    RecallDrawn,
+    SegmentEvicted,
+    SegmentPromoted,
+)
 from hearth.memory.ports import Clock, EventLog, LongTerm, MidTerm
 from hearth.memory.segmenting import Known, Segmenting
 from hearth.memory.tiers.life import LifePolicy
@@ -79,6 +89,9 @@ class SegmentDecider:
                     work.visit(await self._visited(event, items), exchange)
             await work.fill()
             made += await work.end()
+        for payload in made:
+            if isinstance(payload, SegmentPromoted | SegmentEvicted):
+                metrics.SEGMENTS.labels(str(payload.__struct_config__.tag)).inc()
         return made
 
     async def _scopes(self, event: Event) -> list[Scope]:

@@ -211,7 +211,6 @@ class Segmenting:
     async def _resum(self, id: str, lost: KnownSegment) -> None:
         """An evicted segment's episode without the page that it lost."""
         self._drop_episode(lost.episode)
-        self.made.append(SegmentEvicted(segment=id, reason="lost a page", warmth=0.0))
         pages = await self._mid_term.pages_in(*self._user, id)
         if pages:
             words = keywords("\n".join(record_text(page) for page in pages))
@@ -225,11 +224,14 @@ class Segmenting:
                 opened_at=pages[0].occurred_at,
                 last_at=pages[-1].occurred_at,
             )
-            self._add_episode(rest, pages, live=False)
+            rest = structs.replace(rest, episode=self._add_episode(rest, pages, live=False))
+            self._after.append(SegmentChanged(segment=rest, heat=lost.heat))
+        self._after.append(SegmentEvicted(segment=id, reason="lost a page", warmth=0.0))
 
     async def _promote_if_hot(self, id: str) -> None:
         segment, policy = self._segments[id], self._policy.heat
-        if segment.promoted >= segment.pages:
+        gained = segment.pages - segment.promoted
+        if gained < (self._policy.segments.gain if segment.promoted else 1):
             return
         heat = warmth(self._heats.get(id, Heat()), self._at, policy)
         if heat >= policy.promotion:
@@ -266,7 +268,7 @@ class Segmenting:
             return ""
         memory = Memory(
             id=uuid5(_NAMESPACE, f"{segment.id}/{self._cause}/{live}").hex,
-            scope=self._scope,
+            scope=structs.replace(self._scope, session=""),
             generation=self._generation,
             type="episode",
             text=text,

@@ -127,7 +127,7 @@ def _post(rest: Rest, batch: Sequence[ImportedTurn], before: int) -> Answer:
 
 
 def _document(turn: ImportedTurn) -> Answer:
-    optional = {"session": turn.session, "name": turn.name, "id": turn.id}
+    optional = {"session": turn.session, "name": turn.name, "shown": turn.shown, "id": turn.id}
     return {
         "role": turn.role,
         "content": turn.content,

@@ -42,7 +42,10 @@ def clauses(text: str, sentence: Sentence, tongue: Tongue) -> list[Clause]:
 
 def _clause(text: str, whole: int, end: int, after: str, tongue: Tongue) -> Clause:
     start = _led(text, whole, end, tongue)
-    return Clause(whole, start, after, tongue.asks.match(text, start, end) is not None)
+    asked = tongue.asks.match(text, start, end) is not None
+    if asked and start > whole and tongue.inverted.match(text, start, end):
+        asked = False  # `since May I live in Bern`: what stands before the verb has turned it round
+    return Clause(whole, start, after, asked)
 
 
 def ends_at(text: str, place: int, sentence: Sentence, tongue: Tongue) -> int:
@@ -50,7 +53,7 @@ def ends_at(text: str, place: int, sentence: Sentence, tongue: Tongue) -> int:
     mark = _MARK.search(text, place, sentence.end)
     end = mark.start() if mark else sentence.end
     join = tongue.joins.search(text, place, end)
-    return len(text[:join.start()].rstrip()) if join else end
+    return len(text[: join.start()].rstrip()) if join else end
 
 
 def segment_end(text: str, place: int, sentence: Sentence) -> int:
@@ -61,7 +64,9 @@ def segment_end(text: str, place: int, sentence: Sentence) -> int:
 
 def plainly_said(text: str, sentence: Sentence, start: int, end: int, tongue: Tongue) -> bool:
     """False where the clause at `start` to `end` is wished for, doubted, conditional or somebody's speech."""
-    return not tongue.unreal.search(text, start, end) and not tongue.governs.search(text, sentence.start, start)
+    return not tongue.unreal.search(text, start, end) and not tongue.governs.search(
+        text, sentence.start, start
+    )
 
 
 def _led(text: str, start: int, end: int, tongue: Tongue) -> int:

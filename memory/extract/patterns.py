@@ -1,37 +1,42 @@
-"""The patterns by which words state facts, and the words that forbid it, by language, out of `patterns/*.toml`.
+"""How each language states facts, and what forbids to read one, out of `languages/*.toml`.
 
-A pattern's text is a regular expression in which `<NAME>` stands for an entry of its file's `[words]` and a
-space for white space. It is tried where a clause begins, and only in a sentence that has one of its `keys`.
+A pattern's text is a regular expression in which `<NAME>` stands for an entry of its file's `[words]`, a
+space for white space and ` ?` for white space that may lack. It is tried where a clause begins, and only in
+a sentence that has one of its `keys`.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
-from typing import Any, Final
+from typing import Final, NamedTuple
+
+import msgspec
 
 from hearth.memory.types import Act
 
-UNPARTED: Final = ("zh", "ja", "ko")
+_UNPARTED: Final = ("zh", "ja", "ko")
 """Languages whose words are written together, or with their particles: a key is looked for anywhere."""
+_JOINED: Final = {"ar": "و"}
+"""What a language writes as one with the word behind it: `and`."""
 _MACRO: Final = re.compile(r"<([A-Z_]+)>")
+_GROUP: Final = re.compile(r"\(\?P<([a-z]+)>")
 _WORDS: Final = re.compile(r"[^\W\d_]+")
-_GROUP: Final = re.compile(r"\(\?P<([a-z_]+)>")
-_NEVER: Final = re.compile(r"(?!)")
+_NOTHING: Final = "(?!)"
 
 
 class Words:
-    """A regular expression that is compiled when it is first tried: most are of languages nobody speaks here."""
+    """A regular expression that is compiled when first tried: most are of languages that nobody speaks."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
+        """It, whatever the case of letters."""
         return re.compile(self._text, re.IGNORECASE)
 
 
@@ -39,40 +44,39 @@ class Words:
 class Pattern:
     """One way of saying something.
 
-    Its named groups: `value`, `who`, `rel`, `not`, `ends`, `also`,
-    `wrong`, `of`.
+    Its named groups: `value`, `who` it is about, the relation `rel` that somebody has to the user, what a
+    favourite is one `of`, the `wrong` value; and that the words say `not`, that it `ends`, or holds `also`.
     """
 
     language: str
+    place: int
+    """In its file: the first pattern that reads a value is the one that counts."""
     attribute: str
-    """`@rel`: what the relation in the group `rel` is to the user."""
+    """`@rel` by the group `rel`; `favourite @of` by the group `of`; `@none` for none."""
     text: Words
-    kind: str = "thing"
+    kind: str
     """How the value is read that begins where the match ends, or stands in the group `value`."""
-    only: Words | None = None
+    only: Words | None
     """What a value must be as a whole."""
-    act: Act = "asserts"
-    ahead: bool | None = None
+    act: Act
+    ahead: bool | None
     """Where its time lies: True after the day of the message, False before it."""
-    dated: bool = False
+    dated: bool
     """It states something only with a time."""
-    constant: str = ""
+    constant: str
     """The value, where the words hold none of their own."""
-    elided: Words | None = None
-    """The same without its subject, which an earlier clause has named."""
-    subject: str = ""
-    """The subject that `elided` lacks, as shown."""
-    order: bool = False
+    full: bool
+    """The clause has its subject; else an earlier clause may have it: `I live in Bern and work at Acme`."""
+    order: bool
     """It tells the assistant to do something, with what else leads a clause in: `please`."""
-    anywhere: bool = False
+    anywhere: bool
     """It need not begin a clause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tongue:
-    """One language's words and patterns."""
+    """What one language's small words tell."""
 
-    name: str
     lead: re.Pattern[str]
     """What may stand before a clause without changing it: `well`, `by the way`."""
     joins: re.Pattern[str]
@@ -82,9 +86,28 @@ class Tongue:
     governs: re.Pattern[str]
     """Anywhere before a clause in its sentence: a condition, or somebody else's speech."""
     asks: re.Pattern[str]
-    """How a question begins."""
+    """How a question or a request begins."""
     tags: re.Pattern[str]
     """A question's end that asks whether what stands before it is so."""
+    also: re.Pattern[str]
+    """After a value: it stands beside others."""
+    more: re.Pattern[str]
+    """After a value that is denied: it held until now."""
+    instead: re.Pattern[str]
+    """After a value: the one that is wrong, in the group `wrong`."""
+    inverted: re.Pattern[str]
+    """A verb before its subject: what leads the clause in belongs to it."""
+    refutes: re.Pattern[str]
+    """In a sentence before: what the assistant believed is wrong."""
+    kin: re.Pattern[str]
+    """Somebody whom a pronoun can stand for: `my sister Ana`."""
+    women: re.Pattern[str]
+    men: re.Pattern[str]
+    """Whom `he` and `she` can't be."""
+    her: frozenset[str]
+    him: frozenset[str]
+    mine: frozenset[str]
+    """What makes a relation the speaker's own: `my`."""
     stop: frozenset[str]
     """Words that end a value."""
     soft: frozenset[str]
@@ -93,30 +116,15 @@ class Tongue:
     """Words that make a value of what is liked a part of something else: `people who`."""
     bad: frozenset[str]
     """Words with which no value begins."""
+    verbs: frozenset[str]
+    """Behind a value: it was the subject of another clause."""
     joining: frozenset[str]
     """Words between a list's last two items."""
     articles: frozenset[str]
-    also: re.Pattern[str]
-    """After a value: it stands beside others."""
-    more: re.Pattern[str]
-    """After a value that is denied: it held until now."""
-    instead: re.Pattern[str]
-    """After a value: the one that is wrong, in the group `wrong`."""
-    kin: re.Pattern[str]
-    """Somebody whom a pronoun can stand for: `my sister Ana`."""
-    women: re.Pattern[str]
-    men: re.Pattern[str]
-    """What tells whom `she` or `he` can't be."""
-    her: frozenset[str]
-    him: frozenset[str]
-    refutes: re.Pattern[str]
-    """In a sentence before: what the assistant believed is wrong."""
-    verbs: frozenset[str]
-    """Behind a value: it was the subject of another clause."""
-    mine: frozenset[str]
-    """What makes a relation the speaker's own: `my`."""
-    relations: tuple[tuple[str, re.Pattern[str]], ...] = ()
-    patterns: tuple[Pattern, ...] = ()
+    subjects: tuple[tuple[str, tuple[str, ...]], ...]
+    """How a clause begins, the longest first, with what a later one may lack."""
+    relations: tuple[tuple[str, re.Pattern[str]], ...]
+    """Attributes with the words for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,13 +132,15 @@ class Book:
     """All languages."""
 
     tongues: Mapping[str, Tongue]
-    by_word: Mapping[str, tuple[Pattern, ...]]
-    unparted: tuple[tuple[str, tuple[Pattern, ...]], ...]
+    by_word: Mapping[str, list[Pattern]]
+    by_sign: Mapping[str, list[Pattern]]
     """By key, of languages whose words aren't parted."""
     whole: re.Pattern[str]
     """Makes the whole message somebody else's words: role play."""
     onward: re.Pattern[str]
     """From here on the message is invented."""
+    real: re.Pattern[str]
+    """From here on it is not: `for the record`."""
     tasks: re.Pattern[str]
     """An order to work on a text that comes with it."""
     headers: re.Pattern[str]
@@ -140,113 +150,188 @@ class Book:
     """Tools that are written in small letters too."""
 
     def likely(self, sentence: str) -> list[Pattern]:
-        """The patterns of which the folded sentence has a key, in the order of their files."""
-        found: dict[int, Pattern] = {}
-        for word in set(_WORDS.findall(sentence)):
-            found.update((id(pattern), pattern) for pattern in self.by_word.get(word, ()))
+        """The patterns of which the sentence, in small letters, has a key; in the order of their files."""
+        keys = set(_WORDS.findall(sentence))
+        lists = [self.by_word[key] for key in keys if key in self.by_word]
         if not sentence.isascii():
-            for key, patterns in self.unparted:
-                if key in sentence:
-                    found.update((id(pattern), pattern) for pattern in patterns)
-        return list(found.values())
+            lists += [patterns for sign, patterns in self.by_sign.items() if sign in sentence]
+        found = {(one.language, one.place): one for patterns in lists for one in patterns}
+        return [found[place] for place in sorted(found)]
 
 
-@dataclass(slots=True)
-class _Index:
-    by_word: dict[str, list[Pattern]] = field(default_factory=dict)
-    unparted: dict[str, list[Pattern]] = field(default_factory=dict)
+# The files
+
+
+class _Say(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    attribute: str
+    keys: str
+    text: str
+    kind: str = "thing"
+    only: str = ""
+    act: Act = "asserts"
+    ahead: bool | None = None
+    dated: bool = False
+    constant: str = ""
+    full: bool = False
+    order: bool = False
+    anywhere: bool = False
+
+
+class _Guards(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    lead: str
+    joins: str
+    unreal: str
+    governs: str
+    asks: str
+    tags: str
+    also: str
+    more: str
+    instead: str
+    bad: str
+    joining: str = ""
+    inverted: str = _NOTHING
+    refutes: str = _NOTHING
+    kin: str = _NOTHING
+    women: str = _NOTHING
+    men: str = _NOTHING
+    her: str = ""
+    him: str = ""
+    mine: str = ""
+    stop: str = ""
+    soft: str = ""
+    breaks: str = ""
+    verbs: str = ""
+    articles: str = ""
+
+
+class _Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    whole: str = _NOTHING
+    onward: str = _NOTHING
+    real: str = _NOTHING
+    tasks: str = _NOTHING
+    headers: str = _NOTHING
+    jokes: str = _NOTHING
+
+
+class _Shared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    words: dict[str, str]
+    message: _Message
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    say: list[_Say]
+    guards: _Guards
+    message: _Message
+    words: dict[str, str] = {}
+    subjects: dict[str, str] = {}
+    """By how a clause begins: what a later one may lack, parted by `|`."""
+    relations: dict[str, str] = {}
 
 
 @cache
 def book() -> Book:
-    """All patterns, compiled once."""
-    folder = files("hearth.memory.extract").joinpath("patterns")
-    read = {
-        file.name.removesuffix(".toml"): tomllib.loads(file.read_text("utf-8"))
-        for file in sorted(folder.iterdir(), key=lambda file: file.name)
-        if file.name.endswith(".toml")
-    }
-    shared = read.pop("shared")
-    index = _Index()
-    tongues = {name: _tongue(name, given, shared, index) for name, given in read.items()}
-    everyone = [*read.values(), shared]
+    """All languages, read once: a tenth of a second."""
+    folder = files("hearth.memory.extract").joinpath("languages")
+    texts = {file.name.removesuffix(".toml"): file.read_bytes() for file in folder.iterdir()}
+    shared = msgspec.toml.decode(texts.pop("shared"), type=_Shared)
+    given = {name: msgspec.toml.decode(texts[name], type=_File) for name in sorted(texts)}
+    by_word: dict[str, list[Pattern]] = {}
+    by_sign: dict[str, list[Pattern]] = {}
+    for name, one in given.items():
+        _index(name, one, {**shared.words, **one.words}, by_sign if name in _UNPARTED else by_word)
     return Book(
-        tongues=tongues,
-        by_word={word: tuple(found) for word, found in index.by_word.items()},
-        unparted=tuple((key, tuple(found)) for key, found in index.unparted.items()),
-        whole=_united(everyone, "whole"),
-        onward=_united(everyone, "onward"),
-        tasks=_united(everyone, "tasks"),
-        headers=_united(everyone, "headers"),
-        jokes=_united(everyone, "jokes"),
-        tools=_compiled(shared["words"]["TOOLS"], {}),
+        tongues={name: _tongue(one, {**shared.words, **one.words}) for name, one in given.items()},
+        by_word=by_word,
+        by_sign=by_sign,
+        whole=_any(one.message.whole for one in given.values()),
+        onward=_any(one.message.onward for one in given.values()),
+        real=_any(one.message.real for one in given.values()),
+        tasks=_any(one.message.tasks for one in given.values()),
+        headers=_any([shared.message.headers]),
+        jokes=_any([shared.message.jokes]),
+        tools=_any([shared.words["TOOLS"]]),
     )
 
 
-def _united(everyone: Iterable[Mapping[str, Any]], name: str) -> re.Pattern[str]:
-    texts = [_filled(given["message"][name], given.get("words", {})) for given in everyone if name in given.get("message", {})]
-    return re.compile("|".join(texts), re.IGNORECASE | re.MULTILINE) if texts else _NEVER
+def _any(texts: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(texts), re.IGNORECASE | re.MULTILINE)
 
 
-def _tongue(name: str, given: Mapping[str, Any], shared: Mapping[str, Any], index: _Index) -> Tongue:
-    words = {**shared["words"], **given.get("words", {})}
-    guards = given.get("guards", {})
-
-    def pattern(key: str) -> re.Pattern[str]:
-        return _compiled(guards[key], words) if guards.get(key) else _NEVER
-
-    def listed(key: str) -> frozenset[str]:
-        return frozenset(guards.get(key, "").split())
-
-    patterns = tuple(_pattern(name, entry, words, given.get("subjects", {}), index) for entry in given["say"])
-    return Tongue(
-        name=name,
-        lead=_compiled(guards.get("lead", ""), words),
-        **{key: pattern(key) for key in ("joins", "unreal", "governs", "asks", "tags", "also", "more", "instead", "kin", "women", "men", "refutes")},
-        **{key: listed(key) for key in ("stop", "soft", "breaks", "bad", "joining", "articles", "mine", "verbs", "her", "him")},
-        relations=tuple((key, _compiled(text, words)) for key, text in given.get("relations", {}).items()),
-        patterns=patterns,
-    )
+def _index(language: str, given: _File, words: Mapping[str, str], index: dict[str, list[Pattern]]) -> None:
+    """Put the file's patterns under their keys."""
+    for place, say in enumerate(given.say):
+        made = _pattern(language, place, say, words)
+        for key in say.keys.split():
+            index.setdefault(key, []).append(made)
+            if language in _JOINED:
+                index.setdefault(_JOINED[language] + key, []).append(made)
 
 
-def _pattern(
-    language: str, entry: Mapping[str, Any], words: Mapping[str, str], subjects: Mapping[str, str], index: _Index
-) -> Pattern:
-    text = entry["text"]
-    subject = next((name for name in subjects if text.startswith(f"<{name}>")), "")
-    made = Pattern(
+def _pattern(language: str, place: int, say: _Say, words: Mapping[str, str]) -> Pattern:
+    return Pattern(
         language=language,
-        attribute=entry["attribute"],
-        text=Words(_filled(text, words)),
-        kind=entry.get("kind", "thing"),
-        only=Words(_filled(entry["only"], words)) if "only" in entry else None,
-        act=entry.get("act", "asserts"),
-        ahead=entry.get("ahead"),
-        dated=entry.get("dated", False),
-        constant=entry.get("constant", ""),
-        elided=Words(_filled(text.removeprefix(f"<{subject}>"), words)) if subject else None,
-        subject=subjects.get(subject, entry.get("subject", "")),
-        order=entry.get("order", False),
-        anywhere=entry.get("anywhere", False),
+        place=place,
+        attribute=say.attribute,
+        text=Words(_filled(say.text, words)),
+        kind=say.kind,
+        only=Words(_filled(say.only, words)) if say.only else None,
+        act=say.act,
+        ahead=say.ahead,
+        dated=say.dated,
+        constant=say.constant,
+        full=say.full,
+        order=say.order,
+        anywhere=say.anywhere,
     )
-    kept = index.unparted if language in UNPARTED else index.by_word
-    for key in entry["keys"].split():
-        kept.setdefault(key, []).append(made)
-    return made
 
 
-def _compiled(text: str, words: Mapping[str, str]) -> re.Pattern[str]:
-    return re.compile(_filled(text, words), re.IGNORECASE)
+def _tongue(given: _File, words: Mapping[str, str]) -> Tongue:
+    guards = given.guards
+
+    def compiled(text: str) -> re.Pattern[str]:
+        return re.compile(_filled(text, words), re.IGNORECASE)
+
+    def listed(text: str) -> frozenset[str]:
+        return frozenset(text.split())
+
+    return Tongue(
+        lead=compiled(guards.lead),
+        joins=compiled(guards.joins),
+        unreal=compiled(guards.unreal),
+        governs=compiled(guards.governs),
+        asks=compiled(guards.asks),
+        tags=compiled(guards.tags),
+        also=compiled(guards.also),
+        more=compiled(guards.more),
+        instead=compiled(guards.instead),
+        inverted=compiled(guards.inverted),
+        refutes=compiled(guards.refutes),
+        kin=compiled(guards.kin),
+        women=compiled(guards.women),
+        men=compiled(guards.men),
+        her=listed(guards.her),
+        him=listed(guards.him),
+        mine=listed(guards.mine),
+        stop=listed(guards.stop),
+        soft=listed(guards.soft),
+        breaks=listed(guards.breaks),
+        bad=listed(guards.bad),
+        verbs=listed(guards.verbs),
+        joining=listed(guards.joining),
+        articles=listed(guards.articles),
+        subjects=tuple((begin, tuple(lacks.split("|"))) for begin, lacks in given.subjects.items()),
+        relations=tuple((name, compiled(text)) for name, text in given.relations.items()),
+    )
 
 
 def _filled(text: str, words: Mapping[str, str]) -> str:
-    """The text with what its names stand for, and any white space for a space."""
-    while (macro := _MACRO.search(text)) is not None:
-        text = text[: macro.start()] + f"(?:{words[macro[1]]})" + text[macro.end() :]
-    return _numbered(text.replace(" ", r"\s+"))
+    """The text with what its names stand for, and its spaces as patterns of white space."""
+    while (name := _MACRO.search(text)) is not None:
+        text = f"{text[: name.start()]}(?:{words[name[1]]}){text[name.end() :]}"
+    return _told_apart(text.replace(" ?", r"\s?").replace(" ", r"\s+"))
 
 
-def _numbered(text: str) -> str:
+def _told_apart(text: str) -> str:
     """The text with a number behind each group's name that it has already had: `also`, `also2`."""
     seen: dict[str, int] = {}
 
@@ -257,10 +342,20 @@ def _numbered(text: str) -> str:
     return _GROUP.sub(name, text)
 
 
-def groups(match: re.Match[str]) -> dict[str, tuple[int, int]]:
+class Found(NamedTuple):
+    """A pattern's match."""
+
+    start: int
+    end: int
+    groups: dict[str, tuple[int, int]]
     """Where each named group stands that took part, whichever of its numbers."""
-    return {
-        name.rstrip("0123456789"): match.span(name)
+
+
+def found(match: re.Match[str], shift: int = 0) -> Found:
+    """The match with all its places moved by `shift`."""
+    spans = {
+        name.rstrip("0123456789"): (match.start(name) + shift, match.end(name) + shift)
         for name, said in match.groupdict().items()
         if said
     }
+    return Found(match.start() + shift, match.end() + shift, spans)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from hearth.memory.extract.clauses import Clause, clauses, ends_at, plainly_said, segment_end
-from hearth.memory.extract.patterns import Pattern, Tongue, book, groups
-from hearth.memory.extract.spans import Sentence
+from hearth.memory.extract.patterns import Found, Pattern, Tongue, book, found
+from hearth.memory.extract.spans import COVER, Sentence
 from hearth.memory.extract.values import Value, values
 from hearth.memory.types import Act
 
@@ -17,6 +17,8 @@ GENERAL: Final = frozenset({"", "instruction", "preference", "plan", "event", "a
 """Attributes whose value is a whole phrase: what it holds is told by it."""
 
 _NEXT: Final = re.compile(r"\s*([^\W\d_][\w']*)")
+_BEGINNING: Final = 20
+"""Characters of a clause that may be its subject."""
 _NEAR: Final = 200
 """Characters before a clause in which stands whom a pronoun means, or that something was wrong."""
 
@@ -50,8 +52,8 @@ def stated(text: str, sentence: Sentence) -> list[Stated]:
     best: tuple[tuple[int, int], list[Stated]] = ((0, 0), [])
     for language, patterns in by_language.items():
         tongue = book().tongues[language]
-        found = _Reader(text, sentence, tongue).read(patterns)
-        best = max(best, ((len(found), _known(words, tongue)), found), key=lambda one: one[0])
+        read = _Reader(text, sentence, tongue).read(patterns)
+        best = max(best, ((len(read), _known(words, tongue)), read), key=lambda one: one[0])
     return best[1]
 
 
@@ -67,76 +69,107 @@ class _Reader:
         self._text, self._sentence, self._tongue = text, sentence, tongue
         self._casual = text[sentence.start].islower()
 
-    def read(self, patterns: Iterable[Pattern]) -> list[Stated]:
-        patterns = list(patterns)
-        found: list[Stated] = []
-        subject = ""
+    def read(self, patterns: Sequence[Pattern]) -> list[Stated]:
+        """What the patterns read, in the order of clauses, each attribute's value once."""
+        every: list[Stated] = []
+        lacking: tuple[str, ...] = ()
         for clause in clauses(self._text, self._sentence, self._tongue):
-            here = [one for pattern in patterns for one in self._tried(pattern, clause, subject)]
-            subject = next((one.pattern.subject for one in here if one.attribute not in GENERAL), "")
-            found += here
-        return _once(found)
+            here = [one for pattern in patterns for one in self._tried(pattern, clause, lacking)]
+            lacking = self._lacking(clause, here, lacking)
+            every += here
+        return _once(every)
 
-    def _tried(self, pattern: Pattern, clause: Clause, subject: str) -> Iterator[Stated]:
-        end = self._sentence.end
+    def _lacking(self, clause: Clause, here: Sequence[Stated], before: tuple[str, ...]) -> tuple[str, ...]:
+        """The subjects that the next clause may lack: those of this one, if it is a statement of the user."""
+        if not any(one.attribute not in GENERAL and one.subject == "user" for one in here):
+            return ()
+        begins = self._text[clause.start : clause.start + _BEGINNING].casefold()
+        own = next((lacks for begin, lacks in self._tongue.subjects if begins.startswith(begin)), ())
+        return own or before
+
+    def _tried(self, pattern: Pattern, clause: Clause, lacking: tuple[str, ...]) -> Iterator[Stated]:
+        for match, left_out in self._matches(pattern, clause, lacking):
+            yield from self._said(pattern, clause, match, left_out)
+
+    def _matches(
+        self, pattern: Pattern, clause: Clause, lacking: tuple[str, ...]
+    ) -> Iterator[tuple[Found, str]]:
+        """Where the pattern matches, with the subject that the clause lacks there."""
+        text, end, words = self._text, self._sentence.end, pattern.text.pattern
         if pattern.order:
-            match = pattern.text.pattern.match(self._text, clause.whole, end)
-            match = match or pattern.text.pattern.match(self._text, clause.start, end)
+            match = words.match(text, clause.whole, end) or words.match(text, clause.start, end)
             if match is not None and not self._sentence.asks:
-                yield from self._said(pattern, clause, match, "")
+                yield found(match), ""
         elif clause.asked:
             return
         elif pattern.anywhere:
-            if not clause.after:
-                for match in pattern.text.pattern.finditer(self._text, clause.start, end):
-                    yield from self._said(pattern, clause, match, "")
-        elif (match := pattern.text.pattern.match(self._text, clause.start, end)) is not None:
-            yield from self._said(pattern, clause, match, "")
-        elif pattern.elided is not None and subject and subject.startswith(pattern.subject.strip()):
-            if (match := pattern.elided.pattern.match(self._text, clause.start, end)) is not None:
-                yield from self._said(pattern, clause, match, subject)
+            yield from (
+                (found(one), "") for one in words.finditer(text, clause.start, end) if not clause.after
+            )
+        elif (match := words.match(text, clause.start, end)) is not None:
+            yield found(match), ""
+        elif not pattern.full:
+            yield from self._without_subject(words, clause, lacking)
 
-    def _said(self, pattern: Pattern, clause: Clause, match: re.Match[str], left_out: str) -> Iterator[Stated]:
-        spans = groups(match)
+    def _without_subject(
+        self, words: re.Pattern[str], clause: Clause, lacking: tuple[str, ...]
+    ) -> Iterator[tuple[Found, str]]:
+        """The match with the clause behind each subject that it may lack; the first."""
+        for subject in lacking:
+            match = words.match(subject + self._text[clause.start : self._sentence.end])
+            if match is not None and match.end() >= len(subject):
+                yield found(match, clause.start - len(subject)), subject
+                return
+
+    def _said(self, pattern: Pattern, clause: Clause, match: Found, left_out: str) -> Iterator[Stated]:
+        """What the match states: one fact a value, none where a value or its subject is none."""
+        spans = match.groups
         said = {name: self._text[start:end] for name, (start, end) in spans.items()}
-        attribute = self._attribute(pattern, said)
-        subject = self._subject(said.get("who", ""), clause.start)
-        read = self._values(pattern, spans.get("value") or (match.end(), 0)) if attribute and subject else []
-        if not read and not (pattern.constant and attribute and subject):
+        attribute, subject = self._attribute(pattern, said), self._subject(said.get("who", ""), clause.start)
+        if not attribute or not subject:
             return
-        last = max(read[-1].end if read else match.end(), spans.get("value", (0, 0))[1])
-        end = self._behind(last, said)
+        read = self._values(pattern, spans.get("value") or (match.end, 0)) if not pattern.constant else []
+        if not read and not pattern.constant:
+            return
+        last = max(read[-1].end if read else match.end, spans.get("value", (0, 0))[1])
+        end = last if pattern.kind == "rest" else self._behind(last, said)
         if not self._plain(pattern, clause.start, end):
             return
-        start = min(clause.start, match.start()) if pattern.kind != "rest" else read[0].start
-        opening, rest = left_out, start
-        if said.get("who", "").casefold() in self._tongue.her | self._tongue.him:
-            opening, rest = subject, spans["who"][1]
-        for value in [one.text for one in read] or [pattern.constant]:
-            yield Stated(
-                pattern=pattern,
-                attribute="" if attribute == "@none" else attribute,
-                value=value,
-                act=self._act(pattern, said),
-                start=start,
-                end=end,
-                subject=subject,
-                wrong=said.get("wrong", ""),
-                opening=opening,
-                rest=rest,
-            )
+        start = self._start(pattern, clause, match, read)
+        pronoun = said.get("who", "").casefold() in self._tongue.her | self._tongue.him
+        stated = Stated(
+            pattern=pattern,
+            attribute="" if attribute == "@none" else attribute,
+            value=pattern.constant,
+            act=self._act(pattern, said),
+            start=start,
+            end=end,
+            subject=subject,
+            wrong=said.get("wrong", ""),
+            opening=subject if pronoun else left_out,
+            rest=spans["who"][1] if pronoun else start,
+        )
+        yield from (replace(stated, value=value.text) for value in read) if read else [stated]
+
+    def _start(self, pattern: Pattern, clause: Clause, match: Found, read: Sequence[Value]) -> int:
+        """Where the statement begins: behind what leads it in, unless that turns its verb round."""
+        if pattern.kind == "rest":
+            return read[0].start
+        inverted = self._tongue.inverted.match(self._text, clause.start, self._sentence.end)
+        return clause.whole if inverted else max(clause.whole, min(clause.start, match.start))
 
     def _values(self, pattern: Pattern, span: tuple[int, int]) -> list[Value]:
         """The values within the span, or from its start on where it has no end."""
         start, end = span
-        end = end or segment_end(self._text, start, self._sentence)
-        found = values(self._text, start, end, pattern.kind, self._tongue, casual=self._casual)
-        if not span[1] and found and self._is_subject(found[-1].end):
+        rest = pattern.kind == "rest"
+        end = end or (self._sentence.end if rest else segment_end(self._text, start, self._sentence))
+        read = values(self._text, start, end, pattern.kind, self._tongue, casual=self._casual)
+        if not span[1] and read and self._is_subject(read[-1].end):
             return []
         if pattern.only is None:
-            return found
-        fit = [value for value in found if pattern.only.pattern.fullmatch(value.text)]
-        return fit if fit[:1] == found[:1] else []
+            return read
+        fit = [value for value in read if pattern.only.pattern.fullmatch(value.text)]
+        return fit if fit[:1] == read[:1] else []
 
     def _is_subject(self, end: int) -> bool:
         """A verb behind a value that should end the clause: it was the subject of something else."""
@@ -154,8 +187,8 @@ class _Reader:
     def _subject(self, who: str, place: int) -> str:
         """Whom the words at `place` are about; empty for nobody that is known.
 
-        A third person is a relation, somebody for whom a pronoun stands, or a name: in small letters it may be
-        any word.
+        A third person is a relation, somebody for whom a pronoun stands, or a name, which may be any word if
+        it has no capital.
         """
         tongue, first = self._tongue, who.split()[0].casefold() if who else ""
         if not who:
@@ -164,12 +197,15 @@ class _Reader:
             return _small(who.rstrip(" ,"))
         if who.casefold() in tongue.her | tongue.him:
             return self._meant(who.casefold(), place)
-        return who if not who[0].islower() and who.casefold() not in tongue.bad | tongue.stop else ""
+        any_word = who[0].islower() or who.casefold() in tongue.bad | tongue.stop
+        return "" if any_word or book().tools.fullmatch(who) else who
 
     def _meant(self, pronoun: str, place: int) -> str:
         """The one relation named before `place`, if it can be meant."""
         tongue = self._tongue
-        named = {_small(one.group()): None for one in tongue.kin.finditer(self._text, max(0, place - _NEAR), place)}
+        named = {
+            _small(one.group()): None for one in tongue.kin.finditer(self._text, max(0, place - _NEAR), place)
+        }
         other = tongue.men if pronoun in tongue.her else tongue.women
         both = pronoun in tongue.her & tongue.him
         fit = [name for name in named if both or not other.search(name)]
@@ -201,7 +237,9 @@ class _Reader:
         return "adds" if "also" in said else "asserts"
 
     def _plain(self, pattern: Pattern, start: int, end: int) -> bool:
-        if pattern.kind == "rest":  # what is to be remembered or done may have any mood
+        if pattern.kind == "rest":  # what is to be remembered or done may have any mood, but no hole
+            if COVER in self._text[end : end + 2]:
+                return False
             return self._tongue.governs.search(self._text, self._sentence.start, start) is None
         return plainly_said(self._text, self._sentence, start, end, self._tongue)
 
@@ -211,10 +249,12 @@ def _small(who: str) -> str:
     return who[:1].lower() + who[1:]
 
 
-def _once(found: Iterable[Stated]) -> list[Stated]:
+def _once(every: Iterable[Stated]) -> list[Stated]:
     """Each attribute's value once, as the first pattern has it; nothing word for word that others read."""
     kept: dict[tuple[str, str, int | str], Stated] = {}
-    for one in found:
+    for one in every:
         kept.setdefault((one.subject, one.attribute, one.value), one)
     read = [one for one in kept.values() if one.attribute]
-    return [one for one in kept.values() if one.attribute or not any(one.start <= r.start < one.end for r in read)]
+    return [
+        one for one in kept.values() if one.attribute or not any(one.start <= r.start < one.end for r in read)
+    ]

@@ -1,4 +1,4 @@
-"""Reads what users state of themselves by rules of language alone: no model, and rather nothing than a guess."""
+"""Reads what users state by rules of language alone: no model, and rather nothing than a guess."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ _MOST: Final = 30
 """Facts of one message."""
 _HAPPENS: Final = frozenset({"plan", "appointment", "event", "visited", "goal"})
 """What has a time at which it happens; anything else holds since then."""
+_EATEN: Final = frozenset({"allergy", "diet", "condition", "dislikes"})
+"""What is told of several people at once when they are cooked for."""
 
 
 class RuleExtractor:
@@ -48,8 +50,16 @@ class RuleExtractor:
             for one in stated(text, sentence):
                 fact = _fact(page, text, one)
                 if fact is not None:
-                    found.setdefault((fact.subject, fact.attribute, fact.value or fact.statement, fact.act), fact)
-        return list(found.values())[:_MOST]
+                    found.setdefault(
+                        (fact.subject, fact.attribute, fact.value or fact.statement, fact.act), fact
+                    )
+        return _of_known_people(list(found.values()))[:_MOST]
+
+
+def _of_known_people(facts: Sequence[CandidateFact]) -> list[CandidateFact]:
+    """The facts without what several people are who are but names: that is a riddle, or a list of others."""
+    names = {fact.subject for fact in facts if fact.subject[:1].isupper()}
+    return [fact for fact in facts if len(names) < 2 or fact.subject not in names or fact.attribute in _EATEN]
 
 
 def _fact(page: Page, text: str, one: Stated) -> CandidateFact | None:
@@ -77,11 +87,12 @@ def _value(text: str, one: Stated, named: Sequence[When]) -> str:
     """The value as said; of what happens without when it does."""
     if one.attribute not in _HAPPENS or one.pattern.kind != "phrase" or not named:
         return one.value if one.attribute else ""
+    tongue = book().tongues[one.pattern.language]
     before, _, _ = one.value.partition(text[named[0].start : named[0].end])
     words = before.split()
-    while words and words[-1].casefold() in book().tongues[one.pattern.language].soft:
+    while words and words[-1].casefold() in tongue.soft | tongue.articles:
         words.pop()
-    return before[: before.rfind(words[-1]) + len(words[-1])] if words else one.value
+    return before[: before.rfind(words[-1]) + len(words[-1])] if len(words) > 1 else one.value
 
 
 def _statement(text: str, one: Stated, named: Sequence[When]) -> str:
@@ -92,13 +103,19 @@ def _statement(text: str, one: Stated, named: Sequence[When]) -> str:
             parts += [text[place : when.end], f" ({shown(when, one.pattern.language)})"]
             place = when.end
     said = "".join([*parts, text[place : one.end]]).strip()
-    return said[:1].upper() + said[1:] + ("" if said.endswith((".", "!", "。", "！")) else _DOTS.get(one.pattern.language, "."))
+    return (
+        said[:1].upper()
+        + said[1:]
+        + ("" if said.endswith((".", "!", "。", "！")) else _DOTS.get(one.pattern.language, "."))
+    )
 
 
 _DOTS: Final = {"zh": "。", "ja": "。"}
 
 
-def _timed(fact: CandidateFact, named: Sequence[When], day: date, timezone: str, *, moved: bool) -> CandidateFact:
+def _timed(
+    fact: CandidateFact, named: Sequence[When], day: date, timezone: str, *, moved: bool
+) -> CandidateFact:
     """The fact with its times: when it happens, or since and until when it holds."""
     moments: dict[str, datetime] = {}
     for when in named:

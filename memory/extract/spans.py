@@ -15,6 +15,8 @@ COVER: Final = "\ufffc"
 """Stands for each covered character."""
 LOOKED_AT: Final = 20_000
 """Characters of a message at most; what comes behind is a paste."""
+_SENTENCE: Final = 800
+"""Characters of a sentence at most: what is longer is no statement that one can rely on."""
 _LONG: Final = 3_500
 """Characters of a paragraph that nobody types: about a thousand tokens."""
 _HEAD: Final = 800
@@ -36,7 +38,7 @@ def own_words(text: str) -> str:
     Apostrophes become straight ones. Linear in the length.
     """
     text = text[:LOOKED_AT].translate(_STRAIGHT)
-    for cover in (_code, _machine_lines, _mail, _letters, _long_pastes, _quotations):
+    for cover in (_mail, _code, _machine_lines, _letters, _long_pastes, _quotations):
         text = cover(text)
     if _STAGE.search(text) or book().whole.search(text):
         return ""
@@ -64,6 +66,7 @@ def _sentence(text: str, start: int, end: int, stop: str) -> Iterator[Sentence]:
         start += 1
     while start < end and text[end - 1].isspace():
         end -= 1
+    end = min(end, start + _SENTENCE)
     if start < end:
         yield Sentence(start, end, any(mark in stop for mark in "?？؟"))
 
@@ -111,8 +114,8 @@ def _code(text: str) -> str:
 
 def _without_open_tags(text: str) -> str:
     """Covers tags that nothing closes, so that looking for their ends stays linear."""
-    closed = set(_CLOSES.findall(text))
-    return _OPENS.sub(lambda tag: tag.group() if tag[1] in closed else _cover(tag), text)
+    closed = {tag[1]: tag.start() for tag in _CLOSES.finditer(text)}
+    return _OPENS.sub(lambda tag: tag.group() if tag.start() < closed.get(tag[1], 0) else _cover(tag), text)
 
 
 _CLOSES: Final = re.compile(r"</([A-Za-z][\w-]{1,40})>")
@@ -120,12 +123,15 @@ _OPENS: Final = re.compile(r"<([A-Za-z][\w-]{1,40})(?:\s[^<>]{0,200})?>")
 _MACHINE_LINE: Final = re.compile(
     r"^(?:[ \t]*>.*|\t.*|[ ]{4,}\S.*|[ \t]*[\[{}\]].*|.*[{};][ \t]*|[ \t]*[\"'][\w -]+[\"'][ \t]*:.*"
     r"|[ \t]*\|.*|[ \t]*(?:\$|#!|//|/\*|--|@@|\+\+\+|>>>|#).*"
-    r"|.*\b(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|TRACE|Traceback|Exception)\b.*"
+    r"|.*\b(?-i:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|TRACE|Traceback|[A-Z]\w+(?:Error|Exception))\b.*"
     r"|[ \t]*\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*|[ \t]*\[?\d\d?:\d\d(?::\d\d)?\]?[ \t].*"
-    r"|[ \t]*(?:def|class|import|from|return|public|private|const|let|var|function|SELECT|INSERT|UPDATE)\b.*[(;=*{].*"
-    r"|[ \t]*[\w.-]{1,40}[ \t]*=(?!=).*|[ \t]*[a-z_][\w.-]{0,30}:(?:[ \t]\S+)?[ \t]*)$"
+    r"|[ \t]*(?-i:def|class|import|from|return|public|private|const|let|var|function|SELECT|INSERT|UPDATE)"
+    r"\b.*[(;=*{].*"
+    r"|[ \t]*[\w.-]{1,40}[ \t]*=(?!=).*|[ \t]*(?-i:[a-z_])[\w.-]{0,30}:(?:[ \t]\S+)?[ \t]*)$"
+    r"|^[ \t]*(?:user|assistant|human|system|ai|bot|customer|client|agent|interviewer|q|a|speaker \d)[ \t]?:"
+    r".*$"
     r"|(?:^[ \t]*[^\W\d][\w ]{0,24}:[ \t].{0,500}(?:\n|\Z)){2,}",
-    re.MULTILINE,
+    re.MULTILINE | re.IGNORECASE,
 )
 """Quoted lines, code, logs, tables, and what a program or a form has written as `key: value`."""
 
@@ -152,27 +158,27 @@ def _mail(text: str) -> str:
 
 
 _GREETING: Final = re.compile(
-    r"^[ \t]*(?:dear|hi|hello|hey|hallo|liebe[rs]?|lieber|sehr geehrte[rs]?|guten tag|cher|chère|bonjour|querid[oa]"
-    r"|estimad[oa]s?|hola|car[oa]|gentile|egregio|prezad[oa]|olá|beste|geachte|szanown[iay]\w*|уважаем\w+|sayın)"
-    r"\b[^\n.!?]{1,60}[,:!]?[ \t]*$",
+    r"^[ \t]*(?:dear|hi|hello|hey|hallo|liebe[rs]?|lieber|sehr geehrte[rs]?|guten tag|cher|chère|bonjour"
+    r"|madame|monsieur|querid[oa]|estimad[oa]s?|hola|car[oa]|gentile|egregio|prezad[oa]|olá|beste|geachte"
+    r"|szanown[iay]\w*|уважаем\w+|sayın)\b[^\n.!?]{1,60}[,:!]?[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
 _CLOSING: Final = re.compile(
-    r"^[ \t]*(?:(?:best|kind|warm|many)?\s?(?:regards|wishes)|sincerely|yours\b|cheers,|love,|thanks,|thank you,|best,"
-    r"|(?:mit )?(?:freundlichen|besten|lieben|viele|liebe|beste|herzliche)n? grü(?:ß|ss)en?|cordialement|bien à vous"
-    r"|(?:un )?(?:saludos?|abrazo)|atentamente|atenciosamente|abraços?|cordiali saluti|distinti saluti"
-    r"|met vriendelijke groet\w*|groetjes|с уважением|pozdrawiam|saygılarımla)[^\n]{0,40}$",
+    r"^[ \t]*(?:(?:best|kind|warm|many)?\s?(?:regards|wishes)|sincerely|yours\b|cheers,|love,|thanks,"
+    r"|thank you,|best,|(?:mit )?(?:freundlichen|besten|lieben|viele|liebe|beste|herzliche)n? grü(?:ß|ss)en?"
+    r"|cordialement|bien à vous|(?:un )?(?:saludos?|abrazo)|atentamente|atenciosamente|abraços?"
+    r"|cordiali saluti|distinti saluti|met vriendelijke groet\w*|groetjes|с уважением|pozdrawiam"
+    r"|saygılarımla)[^\n]{0,40}$",
     re.IGNORECASE | re.MULTILINE,
 )
 
 
 def _letters(text: str) -> str:
     """Covers a letter: from its greeting, or from the top, to what stands under its closing."""
-    if (closing := _CLOSING.search(text)) is None or not text[: closing.start()].strip():
+    closing = _CLOSING.search(text)
+    if closing is None or not text[: closing.start()].strip():
         return text
-    greeting = None
-    for greeting in _GREETING.finditer(text, 0, closing.start()):
-        break
+    greeting = _GREETING.search(text, 0, closing.start())
     return _covered(text, greeting.start() if greeting else 0, len(text))
 
 
@@ -193,16 +199,19 @@ def _long_pastes(text: str) -> str:
 
 
 _QUOTED: Final = re.compile(
-    r"\"[^\"\n]{1,2000}\"|“[^”]{1,2000}”|„[^“”\"]{1,2000}[“”\"]|«[^»]{1,2000}»|»[^«]{1,2000}«|‹[^›]{1,2000}›"
-    r"|「[^」]{1,2000}」|『[^』]{1,2000}』|《[^》]{1,2000}》|(?<![\w'])'(?=\w)[^'\n]{1,300}(?:'\w[^'\n]{0,300}){0,9}'(?!\w)"
+    r"\"[^\"\n]{1,2000}\"|“[^“”]{1,2000}”|„[^„“”\"]{1,2000}[“”\"]|«[^«»]{1,2000}»|»[^«»]{1,2000}«|‹[^‹›]{1,2000}›"
+    r"|「[^「」]{1,2000}」|『[^『』]{1,2000}』|《[^《》]{1,2000}》"
+    r"|(?<![\w'])'(?=\w)[^'\n]{1,300}(?:'\w[^'\n]{0,300}){0,9}'(?!\w)"
 )
 _TITLE: Final = re.compile(r"\W?[^\W_]+(?:[ '&.-]{1,2}[^\W_]+){0,3}\W?")
 _SPEECH: Final = re.compile(
-    r"\b(?:i|i'm|my|you|me|ich|mein|je|mon|yo|mi|soy|tengo|io|sono|eu|meu|ik|mijn|я|ben|am|is|are)\b|[我私僕]", re.IGNORECASE
+    r"\b(?:i|i'm|my|you|me|ich|mein|je|mon|yo|mi|soy|tengo|io|sono|eu|meu|ik|mijn|я|ben|am|is|are)\b|[我私僕]",
+    re.IGNORECASE,
 )
 _SAYS: Final = re.compile(
     r"(?::|\b(?:says?|said|told|writes?|wrote|reads?|word|phrase|sentence|sagt|sagte|schrieb|dice|dijo|dit|disse"
-    r"|zegt|zei|translate|übersetze?|traduce|traduis|traduci|traduza|vertaal|mean|means|bedeutet|significa))\s*,?\s*\Z",
+    r"|zegt|zei|translate|übersetze?|traduce|traduis|traduci|traduza|vertaal|mean|means|bedeutet|significa))"
+    r"\s*,?\s*\Z",
     re.IGNORECASE,
 )
 
@@ -227,12 +236,13 @@ _STAGE: Final = re.compile(r"(?<![*\w])\*(?:[a-z]+ly )?[a-z]{3,}s [^*\n]{2,200}\
 
 
 def _fiction(text: str) -> str:
-    """Covers the sentence that begins an invention, and all behind it."""
+    """Covers the sentence that begins an invention, and all behind it up to where reality is named."""
     match = book().onward.search(text)
     if match is None:
         return text
     start = max([0, *(stop.end() for stop in _STOP.finditer(text, 0, match.start()))])
-    return _covered(text, start, len(text))
+    real = book().real.search(text, match.end())
+    return _covered(text, start, real.start() if real else len(text))
 
 
 _SHORTEST: Final = 12
@@ -240,7 +250,7 @@ _SHORTEST: Final = 12
 
 
 def _tasks(text: str) -> str:
-    """Covers an order to work on a text, and the text: what follows it, or what stands before where nothing does.
+    """Covers an order to work on a text, and the text: what follows it, or else what stands before.
 
     An order that quotes its text, which is covered by now, has no other.
     """

@@ -1,4 +1,4 @@
-"""Values out of the words behind a pattern: places, names, lists of things; none where the words are no value."""
+"""Values out of the words behind a pattern: places, names, lists of things; none where there is none."""
 
 from __future__ import annotations
 
@@ -36,11 +36,17 @@ _LONGEST: Final = 8
 """Words of a value at most."""
 _ITEMS: Final = 6
 """Of a list at most."""
-_PIECE: Final = re.compile(r"(?P<word>[^\W_](?:[\w'+#/&.-]*[\w'+#])?)|(?P<comma>[,、，])|(?P<quote>[\"“”„«»‹›「」『』《》])|\S")
-_CONNECTS: Final = frozenset(
-    "de da do dos das di del della la le les los las el am an der den von van zu of upon sur en the y i und and &".split()
+_PIECE: Final = re.compile(
+    r"(?P<word>(?:Dr|Mr|Mrs|Ms|Prof|St)\.|[^\W_](?:[\w'+#/&.-]*[\w'+#])?)|(?P<comma>[,、，])"
+    r"|(?P<quote>[\"“”„«»‹›「」『』《》])|\S"
 )
+_CONNECTING: Final = (
+    "de da do dos das di del della la le les los las el am an der den von van zu of upon sur en the y i und"
+    " and &"
+)
+_CONNECTS: Final = frozenset(_CONNECTING.split())
 """Words in small letters within a name, before its next capital."""
+
 
 def values(text: str, start: int, end: int, kind: str, tongue: Tongue, *, casual: bool) -> list[Value]:
     """The values that the words from `start` on tell, up to `end`; empty where they tell none of that kind.
@@ -80,7 +86,8 @@ class _Words:
         return Value(self.text[start:end], start, end)
 
     def without_article(self, words: list[_Word]) -> list[_Word]:
-        return words[1:] if words and words[0].folded in self.tongue.articles else words
+        """A capital's article is part of a title: `The National`."""
+        return words[1:] if words and words[0].text in self.tongue.articles else words
 
 
 def _until(words: list[_Word], stops: frozenset[str]) -> list[_Word]:
@@ -92,7 +99,9 @@ def _named(words: list[_Word], most: int, bad: frozenset[str]) -> list[_Word]:
     taken: list[_Word] = []
     for i, word in enumerate(words):
         joins = taken and word.folded in _CONNECTS and i + 1 < len(words) and words[i + 1].capital
-        if word.text in ("I", "I'm", "I've") or not (word.capital or (joins and word.folded not in ("and", "und", "y", "i"))):
+        if word.text in ("I", "I'm", "I've") or not (
+            word.capital or (joins and word.folded not in ("and", "und", "y", "i"))
+        ):
             break
         if not taken and word.folded in bad:
             break
@@ -115,16 +124,20 @@ def _place(words: _Words) -> list[Value]:
     taken = first[:lead] + named
     if len(taken) == len(first) and len(runs) > 1 and runs[0][1] == ",":
         country = _named(runs[1][0], 3, words.tongue.bad | words.tongue.stop)
-        whole = len(country) == len(runs[1][0]) or runs[1][0][len(country)].folded in words.tongue.stop | words.tongue.soft
+        whole = (
+            len(country) == len(runs[1][0])
+            or runs[1][0][len(country)].folded in words.tongue.stop | words.tongue.soft
+        )
         if country and whole and country[0].folded not in words.tongue.stop:
             taken = taken + country
     return [words.value(taken)]
 
 
-_BEFORE_PLACES: Final = frozenset(
-    "the southern northern western eastern central downtown upstate rural greater south north west east near la le les"
-    " el los las der die das den dem l'".split()
+_WHEREABOUTS: Final = (
+    "the southern northern western eastern central downtown upstate rural greater south north west east near"
+    " la le les el los las der die das den dem l'"
 )
+_BEFORE_PLACES: Final = frozenset(_WHEREABOUTS.split())
 
 
 def _casual(words: _Words, run: list[_Word], most: int) -> list[Value]:
@@ -133,7 +146,11 @@ def _casual(words: _Words, run: list[_Word], most: int) -> list[Value]:
     taken = _until(run, tongue.stop | tongue.soft)
     if not words.casual or not 0 < len(taken) <= most or taken[0].folded in tongue.bad | tongue.articles:
         return []
-    return [words.value(taken)] if all(word.text.replace("'", "").replace("-", "").isalpha() for word in taken) else []
+    return (
+        [words.value(taken)]
+        if all(word.text.replace("'", "").replace("-", "").isalpha() for word in taken)
+        else []
+    )
 
 
 def _name(words: _Words) -> list[Value]:
@@ -152,7 +169,9 @@ def _names(words: _Words) -> list[Value]:
         for item in _items(run, tongue):
             named = _named(item, 2, tongue.bad)
             ends = len(named) < len(item)
-            if not named or (found and ends and item[len(named)].folded not in tongue.soft | tongue.stop - tongue.verbs):
+            if not named or (
+                found and ends and item[len(named)].folded not in tongue.soft | tongue.stop - tongue.verbs
+            ):
                 return found
             found.append(words.value(named))
             if ends:
@@ -262,7 +281,9 @@ def _tool_name(item: list[_Word], bad: frozenset[str]) -> list[_Word]:
     taken: list[_Word] = []
     for word in item:
         known = word.capital and not (word.text.startswith("I'") or word.text == "I")
-        if not (known or book().tools.fullmatch(word.text)) or (not taken and (word.folded in bad or word.text.isdigit())):
+        if not (known or book().tools.fullmatch(word.text)) or (
+            not taken and (word.folded in bad or word.text.isdigit())
+        ):
             break
         taken.append(word)
     return taken[:4]
@@ -295,7 +316,7 @@ def _signs(words: _Words) -> list[Value]:
     stretch = words.text[words.start : words.end]
     for part in [*_PARTS.finditer(stretch), None]:
         end = words.start + part.start() if part else words.end
-        item = words.text[place:end].strip(" \"「」『』《》")
+        item = words.text[place:end].strip(' "「」『』《》')
         if item:
             start = words.text.index(item, place)
             found.append(Value(item, start, start + len(item)))
@@ -304,8 +325,14 @@ def _signs(words: _Words) -> list[Value]:
 
 
 def _whole(words: _Words) -> list[Value]:
+    """The whole stretch without its article."""
     found = _rest(words)
-    return [] if found and found[0].text.casefold() in words.tongue.bad else found
+    if not found or found[0].text.casefold() in words.tongue.bad:
+        return []
+    article, _, rest = found[0].text.partition(" ")
+    if rest and article in words.tongue.articles:
+        return [Value(rest, found[0].end - len(rest), found[0].end)]
+    return found
 
 
 _READERS: Final[dict[str, Callable[[_Words], list[Value]]]] = {

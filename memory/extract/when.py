@@ -80,15 +80,15 @@ _MORE: Final[dict[str, dict[str, Meaning]]] = {
     },
 }
 """What lies ahead, of which a question about the past says nothing."""
-_AHEAD: Final = frozenset(
-    "in within en dentro dans d'ici tra fra em daqui over om za за через içinde 後 后 후 뒤 بعد".split()
-)
+_HENCE: Final = "in within en dentro dans d'ici tra fra em daqui over om za за через içinde 後 后 후 뒤 بعد"
+_AHEAD: Final = frozenset(_HENCE.split())
 """With a number of a unit: so long from now. Other prepositions there tell how long something lasts."""
-_EVERY: Final = frozenset(
+_RETURNING: Final = (
     "every each any most some jeden jede jedes jeder immer cada todos todas los las chaque tous toutes ogni"
     " tutti tutte elke ieder iedere alle każdy każda każde co каждый каждую каждое по her кожен кожну varje"
-    " hver každý každou joka 毎 每 每个 每個 매 매주 كل".split()
+    " hver každý každou joka 毎 每 每个 每個 매 매주 كل"
 )
+_EVERY: Final = frozenset(_RETURNING.split())
 """Before a time: it comes back, so it is no day."""
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _PIECE: Final = re.compile(
@@ -206,17 +206,21 @@ def _signs(text: str, start: int, end: int, language: Language) -> Iterator[_Tok
     """As `_words`, of a text whose words are not parted."""
     for found in _signs_of(language.name).finditer(text, start, end):
         sign = found.group()
-        role, value = ".", None
-        if found["year"]:
-            role, value = "y", int(found["year"])
-        elif found["iso"]:
-            role, value = "@", _date(*map(int, sign.split("-")))
-        elif sign.isdecimal() and len(sign) <= 4:
-            role, value = "N", int(sign)
-        elif known := language.phrases.get(fold(sign)):
-            role, value = known[0][1]
         if not sign.isspace():
+            role, value = _sign(found, language)
             yield _Token(role, value, found.start(), found.end(), sign)
+
+
+def _sign(found: re.Match[str], language: Language) -> tuple[str, Any]:
+    sign = found.group()
+    if found["year"]:
+        return "y", int(found["year"])
+    if found["iso"]:
+        return "@", _date(*map(int, sign.split("-")))
+    if sign.isdecimal() and len(sign) <= 4:
+        return "N", int(sign)
+    known = language.phrases.get(fold(sign))
+    return (known[0][1].role, known[0][1].value) if known else (".", None)
 
 
 @cache
@@ -239,9 +243,11 @@ def _read(tokens: list[_Token], today: date, ahead: bool | None, unspaced: bool)
     while place < len(tokens):
         length = 1
         if roles[place] != ".":
-            length, days = _longest(tokens, roles, place, today, ahead)
+            bound = _bound(tokens, place)
+            side = {"since": False, "until": True}.get(bound) if ahead is None else ahead
+            length, days = _longest(tokens, roles, place, today, side)
             if days is not None and not _recurs(tokens, place):
-                yield _when(tokens, place, length, days, unspaced)
+                yield _when(tokens, place, length, days, bound, unspaced)
         place += length
 
 
@@ -270,17 +276,22 @@ def _recurs(tokens: Sequence[_Token], place: int) -> bool:
     return before in _EVERY or tokens[place].word in _EVERY
 
 
-def _when(tokens: Sequence[_Token], place: int, length: int, days: _Days, unspaced: bool) -> When:
-    found = tokens[place : place + length]
-    around = [*tokens[max(place - 2, 0) : place], *found]
-    if unspaced:
-        around += tokens[place + length : place + length + 1]
-    return When(found[0].start, found[-1].end, days.first, days.last, days.precision, _bound(around), days.whole)
+def _when(
+    tokens: Sequence[_Token], place: int, length: int, days: _Days, bound: Bound, unspaced: bool
+) -> When:
+    last = tokens[place + length - 1]
+    if unspaced and place + length < len(tokens):
+        bound = _BOUNDS.get(tokens[place + length].role, bound)
+    return When(tokens[place].start, last.end, days.first, days.last, days.precision, bound, days.whole)
 
 
-def _bound(tokens: Sequence[_Token]) -> Bound:
-    roles = {token.role for token in tokens}
-    return "since" if "s" in roles else "until" if "u" in roles else "at"
+_BOUNDS: Final[dict[str, Bound]] = {"s": "since", "u": "until"}
+
+
+def _bound(tokens: Sequence[_Token], place: int) -> Bound:
+    """What the two words before a time, or its own first, make of it."""
+    found = (_BOUNDS.get(token.role) for token in tokens[max(place - 2, 0) : place + 1])
+    return next((bound for bound in found if bound), "at")
 
 
 def _one(tokens: Sequence[_Token], roles: str, default: Any = None) -> Any:
@@ -328,7 +339,7 @@ def _full_date(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Da
     if ahead is None:
         return None
     years = range(today.year, today.year + 9) if ahead else range(today.year, today.year - 9, -1)
-    days = (_date(year, month, number) for year in years)
+    days = (_date(one, month, number) for one in years)
     return _day(next((day for day in days if day and (day >= today if ahead else day <= today)), None))
 
 
@@ -367,7 +378,9 @@ def _season(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days 
 
 def _of_season(number: int, year: int, *, whole: bool = False) -> _Days:
     month = 3 * number + 2
-    return _Days(date(year, 3 * number, 1), _last_of(year + month // 13, (month - 1) % 12 + 1), "season", whole)
+    return _Days(
+        date(year, 3 * number, 1), _last_of(year + month // 13, (month - 1) % 12 + 1), "season", whole
+    )
 
 
 def _named_year(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
@@ -386,12 +399,19 @@ def _weekday(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days
         ahead = shift >= 0
     if ahead is None:
         return None
+    if shift is not None and tokens[-1].word[:1] in _OF_WEEK:
+        monday = today - timedelta(days=today.weekday())
+        return _day(monday + timedelta(days=7 * shift + _one(tokens, "W")))
     if ahead:
         # `next Friday` said on a Monday is the one after this Friday for some, and this one for others
         if shift == 1 and forward and today.weekday() + forward < 7:
             return None
         return _day(today + timedelta(days=forward if forward or shift == 0 else 7))
     return _day(today - timedelta(days=7 - forward))
+
+
+_OF_WEEK: Final = ("周", "週", "星", "礼", "禮")
+"""How Chinese weekdays begin: `next` there means the week."""
 
 
 def _weekday_of_week(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
@@ -444,7 +464,8 @@ def _away(tokens: Sequence[_Token], today: date, sign: int) -> _Days | None:
         case "day":
             return _day(today + timedelta(days=count))
         case "week" | "fortnight":
-            return _Days(*2 * (today + timedelta(days=count * (7 if unit == "week" else 14)),), "week")
+            day = today + timedelta(days=count * (7 if unit == "week" else 14))
+            return _Days(day, day, "week")
         case "month":
             return _month_from(today, count)
         case "year":

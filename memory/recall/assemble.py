@@ -9,7 +9,7 @@ from typing import Final
 
 from hearth.memory.ports import TokenCounter
 from hearth.memory.recall import block
-from hearth.memory.recall.eligible import Shown
+from hearth.memory.recall.eligible import Shown, asks_the_same
 from hearth.memory.recall.pieces import Piece
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.render import (
@@ -24,6 +24,7 @@ from hearth.memory.recall.render import (
     item,
     year_line,
 )
+from hearth.memory.recall.told import Told
 from hearth.memory.types import Block
 
 _SMALLEST: Final = 12
@@ -53,15 +54,17 @@ def assemble(
     policy: RecallPolicy,
     counter: TokenCounter,
     model: str = "",
+    asked: str = "",
 ) -> Assembled:
     """The block of the pieces that fit into `budget` tokens; `ranked` has the best first.
 
     Depends on nothing but its arguments. Groups keep their fixed order, items within one the order of time.
-    Where not all can fit, sentences that say little are left out.
+    Where not all can fit, sentences that say little are left out. What asks the same as `asked`, the
+    question, is left out: only the reply to it can help.
     """
     short = sum(len(piece.text) for piece in ranked) > budget * PER_TOKEN
     form = Form(timezone=timezone, limit=policy.item_tokens, counter=counter, model=model, short=short)
-    filling = _Filling(form, budget, policy.max_items)
+    filling = _Filling(form, budget, policy.max_items, asked)
     shares = {group: int(getattr(policy.shares, group) * filling.left) for group in TITLES}
     rest = filling.take(ranked, shares)
     filling.take(rest, dict.fromkeys(TITLES, budget))
@@ -76,14 +79,14 @@ class _Filling:
     the sum is the whole block's count.
     """
 
-    def __init__(self, form: Form, budget: int, most: int) -> None:
+    def __init__(self, form: Form, budget: int, most: int, asked: str) -> None:
         self._form, self._budget, self._most = form, budget, most
         self._used = _ID_TOKENS + sum(map(self._count, block.FRAME))
         self._items: dict[tuple[str, int], Item] = {}
         self._taken: list[Item] = []
         self._records: set[str] = set()
         self._headings: set[tuple[Group, object]] = set()
-        self._shown = Shown()
+        self._shown, self._told, self._asked = Shown(), Told(), asked
         self._repeated: set[str] = set()
 
     @property
@@ -107,7 +110,7 @@ class _Filling:
                 tries[group] -= 1
                 if not tries[group]:
                     closed.add(group)
-            elif self._shown.admits(piece.text):
+            elif self._is_new(piece):
                 shares[group] -= cost
                 self._add(piece, cost)
             else:
@@ -129,6 +132,12 @@ class _Filling:
             tokens_by_id[one.id] += one.tokens
         return Assembled(block=made, tokens=dict(tokens_by_id), repeated=frozenset(self._repeated))
 
+    def _is_new(self, piece: Piece) -> bool:
+        """False for what the block says already, in the same words or as the fact read from them."""
+        if asks_the_same(piece.text, self._asked) or self._told.has(piece):
+            return False
+        return self._shown.admits(piece.text)
+
     def _full(self, record: str) -> bool:
         return len(self._records) >= self._most and record not in self._records
 
@@ -147,6 +156,7 @@ class _Filling:
         self._headings.update(heading for heading, _ in _headings(one))
         self._records.add(one.id)
         self._taken.append(one)
+        self._told.add(piece, one.text)
 
     def _count(self, text: str) -> int:
         return self._form.counter.count(text, self._form.model)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final, Literal
 
+from hearth.memory.recall.cues import ends_asking
 from hearth.memory.recall.query import about_the_past
 from hearth.memory.types import Memory, Page, Query, Record, Scope
 
@@ -92,6 +93,13 @@ class Shown:
         for other, shown in self._words.items():
             if min(size, other) >= _SAME * max(size, other):
                 yield from shown
+
+
+def asks_the_same(text: str, question: str) -> bool:
+    """True for the question itself, and for one in nearly the same words; a statement in them answers it."""
+    return normal(text) == normal(question) or (
+        ends_asking(text) and _same(_said(text)[1], _said(question)[1])
+    )
 
 
 def normal(text: str) -> str:

@@ -62,6 +62,7 @@ def recall_block(
         policy=policy,
         counter=counter,
         model=model,
+        asked=query.text,
     )
     _settle(pool, verdicts, made)
     own = np.array(list(best.values()), dtype=np.intp)

@@ -42,6 +42,8 @@ class SegmentPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Cosine of a page with the one before it: counts as `_NEIGHBOUR`."""
     close_hours: float = 72.0
     """Silence after which a segment is closed; a page that returns to its topic opens it again."""
+    gain: int = 3
+    """Pages that a segment has to gain before it is summed up again."""
     most_pages: int = 50
     """Pages after which a segment takes no more: a topic without end says nothing of any."""
 

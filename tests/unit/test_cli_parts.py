@@ -27,7 +27,7 @@ from hearth.memory.imports import imported_steps
 from hearth.memory.types import ImportedTurn, Scope
 
 NAMED = {
-    "Run": ["serve", "worker", "migrate", "retry", "demo", "check-config", "tune", "key"],
+    "Run": ["serve", "worker", "migrate", "retry", "demo", "check-config", "tune", "simulate", "key"],
     "Talk": ["chat", "recall", "search", "feedback"],
     "Memory": ["add", "list", "forget", "erase", "import"],
     "Look": ["tiers", "why", "timeline", "policy", "sessions", "exchanges", "explain", "events"],

@@ -24,6 +24,7 @@ SIMPLE: dict[Any, st.SearchStrategy[Any]] = {
     int: WHOLE_NUMBERS,
     float: st.floats(allow_nan=False, allow_infinity=False),
     bool: st.booleans(),
+    bytes: st.binary(max_size=20),
     type(None): st.none(),
     datetime: st.datetimes(timezones=st.just(UTC)),
 }

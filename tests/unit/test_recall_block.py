@@ -16,7 +16,7 @@ from hearth.memory.recall.pipeline import recall_block
 from hearth.memory.recall.policy import RecallPolicy, Weights
 from hearth.memory.recall.render import Form, item
 from hearth.memory.recall.tokens import LocalTokenCounter
-from hearth.memory.types import Candidate, Memory, Page, Query, Scope, SearchResult, ShortTermView
+from hearth.memory.types import Candidate, Evidence, Memory, Page, Query, Scope, SearchResult, ShortTermView
 
 NOW = datetime(2024, 6, 1, 12, tzinfo=UTC)
 SCOPE = Scope(tenant="t", user="u")
@@ -392,3 +392,26 @@ def test_what_the_question_itself_says_is_not_repeated():
         ("Is it so that Dora plays the cello in an orchestra?", "in"),
     ):
         assert recall(found(known), question)[1] == {"f1": verdict}
+
+
+def test_a_question_asked_before_is_not_recalled_to_itself():
+    """Only the reply to it can help; a statement in the same words is its answer."""
+    question = "Is my dog called Zebedee?"
+    asked = page("p1", "Is my dog called Zebedee?", "Yes, Zebedee it is.")
+    told = memory("m1", "My dog is called Zebedee.")
+    block, _ = recall(found(asked, told), question)
+    assert "Is my dog" not in block.text
+    assert "Yes, Zebedee it is." in block.text
+    assert "My dog is called Zebedee." in block.text
+
+
+def test_a_fact_stands_for_the_words_that_it_was_read_from():
+    """Either of them, whichever ranks first, and not both; a page that says more stays."""
+    evidence = (Evidence(id="p1", role="user", quote="I live in Oslo", at=NOW),)
+    fact = memory("m1", "I live in Oslo.", evidence=evidence)
+    for only in (page("p1", "I live in Oslo.", ""), page("p1", "By the way, I live in Oslo.", "")):
+        block, _ = recall(found(fact, only))
+        assert block.text.count("I live in Oslo") == 1
+    more = page("p1", "I live in Oslo, and on weekdays I work as a nurse at the city hospital there.", "")
+    block, _ = recall(found(fact, more))
+    assert "nurse" in block.text
