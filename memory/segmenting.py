@@ -27,7 +27,7 @@ from hearth.memory.tiers.indexed import as_stored, record_text
 from hearth.memory.tiers.keywords import keywords
 from hearth.memory.tiers.life import LifePolicy
 from hearth.memory.tiers.overflow import Leaving, Waiting, overflow
-from hearth.memory.tiers.segments import PageShape, begun, joined, leaving, over, place
+from hearth.memory.tiers.segments import PageShape, begun, begun_by, joined, leaving, over, place
 from hearth.memory.tiers.short_term import text_size
 from hearth.memory.types import Memory, Page, Scope, Segment, Vector
 
@@ -175,7 +175,7 @@ class Segmenting:
         shape = shape_of(page, vector)
         found = place(shape, list(self._segments.values()), self._policy.segments)
         if found.segment is None:
-            segment = begun(uuid5(_NAMESPACE, page.id).hex, self._scope.owner, shape)
+            segment = begun(begun_by(page.id), self._scope.owner, shape)
         else:
             segment = joined(found.segment, shape)
         self._set(segment)

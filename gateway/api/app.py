@@ -7,7 +7,18 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI
 
-from hearth.gateway.api import events, exchanges, health, imports, memories, people, recall, switches
+from hearth.gateway.api import (
+    events,
+    exchanges,
+    health,
+    imports,
+    memories,
+    people,
+    recall,
+    stories,
+    switches,
+    tiers,
+)
 from hearth.gateway.api.door import Door
 from hearth.gateway.api.problems import MEDIA_TYPE, ProblemDetails, install_handlers
 from hearth.gateway.runtime import Gateway
@@ -20,6 +31,8 @@ RESOURCES: tuple[APIRouter, ...] = (
     memories.router,
     exchanges.router,
     recall.router,
+    tiers.router,
+    stories.router,
     imports.router,
     people.router,
     switches.router,
