@@ -100,7 +100,7 @@ def calls(draw: st.DrawFn) -> tuple[str, str, dict[str, Any], dict[str, Any] | N
 def test_no_call_shows_anything_of_another_tenant_or_user(
     world: World, key: str, call: tuple[str, str, dict[str, Any], dict[str, Any] | None]
 ) -> None:
-    """Lists, search, recall, reading and stories by any id give the named user's texts in the key's tenant."""
+    """Lists, search, recall, stories and reading by any id give the named user's texts in the tenant."""
     method, path, params, body = call
     folder, index, story = (*path[1:].split("/"), "", "")[:3]
     if index.isdigit():
