@@ -19,6 +19,8 @@ from hearth.gateway.commands import (
     recalls,
     serve,
     simulate,
+    story,
+    tiers,
     tune,
     work,
 )
@@ -57,6 +59,10 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "import": imports.import_,
     },
     "Look into it": {
+        "tiers": tiers.tiers,
+        "why": story.why,
+        "timeline": story.timeline,
+        "policy": tiers.policy,
         "sessions": history.sessions,
         "exchanges": history.exchanges,
         "explain": recalls.explain,

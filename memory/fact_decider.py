@@ -98,9 +98,9 @@ class FactDecider:
         return [Told(page, one, _id(one, page)) for one in said]
 
     async def _live(self, event: Event, id: str) -> Page | None:
-        """The page as it stands now, if its words are the user's and on the live branch."""
+        """The page as it stands now, if its words are the user's and on the live branch, evicted or not."""
         found = await self._log.record(event.tenant, event.user, id)
-        if not isinstance(found, Page) or found.state != "active" or found.kind != "dialogue":
+        if not isinstance(found, Page) or found.state == "inactive" or found.kind != "dialogue":
             return None
         return found
 

@@ -159,8 +159,13 @@ class EventLog(Documents, Protocol):
         tenant: str | None = None,
         user: str | None = None,
         session: str | None = None,
+        subjects: Sequence[str] = (),
     ) -> list[Event]:
-        """Events with `seq > after` in log order. Redacted events are left out."""
+        """Events with `seq > after` in log order. Redacted events are left out.
+
+        `subjects`: the exchanges, pages, memories and segments that they are about; none: all. An id is a
+        user's own, so they are asked for with tenant and user.
+        """
         ...
 
     async def open_call(
@@ -372,6 +377,8 @@ class KnownSegment(msgspec.Struct, frozen=True, kw_only=True):
     """A segment as the log's views have it."""
 
     id: str
+    owner: str
+    """As `Scope.owner`."""
     state: Literal["live", "spoiled", "evicted", "lost"]
     """`spoiled` and `lost`: a live or an evicted one lost a page, and must be summed up anew."""
     heat: Heat
@@ -383,7 +390,7 @@ class KnownSegment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WaitingPage(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of short-term memory, by what the decision about its leaving needs."""
+    """A page of short-term memory, by what the decision about its leaving needs; later as it left."""
 
     id: str
     session: str
@@ -396,6 +403,31 @@ class WaitingPage(msgspec.Struct, frozen=True, kw_only=True):
     visited: datetime | None
     facts: int
     """Memories that rest on it."""
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """How full an owner's tiers are, and what has gone through them."""
+
+    waiting: int
+    waiting_bytes: int
+    """Pages that no segment has, and bytes of their texts."""
+    sessions: int
+    """That those pages are of."""
+    oldest: datetime | None
+    """When the first of them was said."""
+    heats: dict[str, Heat]
+    """Of live segments, by id."""
+    pages: int
+    pages_bytes: int
+    """In live segments."""
+    moved: int
+    """Pages that ever left short-term memory, without those that are forgotten."""
+    evicted: int
+    """Segments that have left."""
+    memories: dict[str, tuple[int, int]]
+    """By type: those that hold, and those that were closed or replaced."""
+    lately: dict[str, int]
+    """Events by kind, from the given moment on; of a very busy user the latest ones alone."""
 
 
 class MidTerm(Protocol):
@@ -415,6 +447,27 @@ class MidTerm(Protocol):
 
     async def pages_in(self, tenant: str, user: str, segment: str) -> list[Page]:
         """The pages of a segment that are on the live branch, oldest first; evicted ones among them."""
+        ...
+
+    async def latest_in(
+        self, tenant: str, user: str, segments: Sequence[str], *, each: int
+    ) -> dict[str, list[Page]]:
+        """The latest pages of those segments, so many of each, oldest first; by segment."""
+        ...
+
+    async def members(self, tenant: str, user: str, segment: str) -> list[WaitingPage]:
+        """The same pages as `pages_in`, with the visits that each had before it moved."""
+        ...
+
+    async def segments_named(self, tenant: str, user: str, ids: Sequence[str]) -> list[KnownSegment]:
+        """Those of the user's segments, whosever agent's they are."""
+        ...
+
+    async def standing(self, scope: Scope, *, since: datetime) -> Standing:
+        """How full the scope's tiers are, and what has moved since that moment, without reading any text.
+
+        Memories are those of all agents, for an isolated one its own.
+        """
         ...
 
 

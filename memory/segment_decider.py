@@ -67,8 +67,15 @@ class SegmentDecider:
         await self._long_term.count(Scope(tenant=event.tenant, user=event.user).owner)
 
     async def handle(self, events: Sequence[Event]) -> list[Event]:
-        """Decide for each page that came, moved or went, and for each recall. Raises StoreUnavailable."""
-        return [decision for event in events for decision in decisions(event, await self._decide(event))]
+        """Decide for each page that came, moved or went, and for each recall. Raises StoreUnavailable.
+
+        Ids name this decider: another one decides of memories because of the same events.
+        """
+        return [
+            decision
+            for event in events
+            for decision in decisions(event, await self._decide(event), cause=self.name)
+        ]
 
     async def _decide(self, event: Event) -> list[Payload]:
         made: list[Payload] = []

@@ -26,8 +26,9 @@ from hearth.memory.tiers.heat import Heat, touch, warmth
 from hearth.memory.tiers.indexed import as_stored, record_text
 from hearth.memory.tiers.keywords import keywords
 from hearth.memory.tiers.life import LifePolicy
+from hearth.memory.tiers.outdated import as_of
 from hearth.memory.tiers.overflow import Leaving, Waiting, overflow
-from hearth.memory.tiers.segments import PageShape, begun, joined, leaving, over, place
+from hearth.memory.tiers.segments import PageShape, begun, begun_by, joined, leaving, over, place
 from hearth.memory.tiers.short_term import text_size
 from hearth.memory.types import Memory, Page, Scope, Segment, Vector
 
@@ -175,7 +176,7 @@ class Segmenting:
         shape = shape_of(page, vector)
         found = place(shape, list(self._segments.values()), self._policy.segments)
         if found.segment is None:
-            segment = begun(uuid5(_NAMESPACE, page.id).hex, self._scope.owner, shape)
+            segment = begun(begun_by(page.id), self._scope.owner, shape)
         else:
             segment = joined(found.segment, shape)
         self._set(segment)
@@ -211,7 +212,6 @@ class Segmenting:
     async def _resum(self, id: str, lost: KnownSegment) -> None:
         """An evicted segment's episode without the page that it lost."""
         self._drop_episode(lost.episode)
-        self.made.append(SegmentEvicted(segment=id, reason="lost a page", warmth=0.0))
         pages = await self._mid_term.pages_in(*self._user, id)
         if pages:
             words = keywords("\n".join(record_text(page) for page in pages))
@@ -225,7 +225,9 @@ class Segmenting:
                 opened_at=pages[0].occurred_at,
                 last_at=pages[-1].occurred_at,
             )
-            self._add_episode(rest, pages, live=False)
+            rest = structs.replace(rest, episode=self._add_episode(rest, pages, live=False))
+            self._after.append(SegmentChanged(segment=rest, heat=lost.heat))
+        self._after.append(SegmentEvicted(segment=id, reason="lost a page", warmth=0.0))
 
     async def _promote_if_hot(self, id: str) -> None:
         segment, policy = self._segments[id], self._policy.heat
@@ -262,12 +264,13 @@ class Segmenting:
 
     def _add_episode(self, segment: Segment, pages: Sequence[Page], *, live: bool) -> str:
         """The memory that sums the segment up; its id, empty where there is nothing to say."""
-        text = episode_text(segment, pages)
+        current = [as_of(page, self._now, past=False, timezone=page.timezone) for page in pages]
+        text = episode_text(segment, current)
         if not text:
             return ""
         memory = Memory(
             id=uuid5(_NAMESPACE, f"{segment.id}/{self._cause}/{live}").hex,
-            scope=self._scope,
+            scope=structs.replace(self._scope, session=""),
             generation=self._generation,
             type="episode",
             text=text,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+import asyncio
+import socket
+import threading
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
+import uvicorn
 from fastapi import FastAPI, Request
 
 from hearth.config.settings import HearthSettings, Settings
@@ -16,6 +20,7 @@ from hearth.gateway.api import create_api
 from hearth.gateway.api.door import Door
 from hearth.gateway.flow import Flow
 from hearth.gateway.keys import Key, key_table, presented_key
+from hearth.gateway.life import life_of
 from hearth.gateway.runtime import Gateway
 from hearth.gateway.switchboard import FileSwitchboard
 from hearth.memory.capture import Capture
@@ -77,14 +82,20 @@ async def open_api(
     local: bool = False,
     extractor: Extractor | None = None,
     life: LifePolicy | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> AsyncIterator[Api]:
-    """The API over a log in `home`; `local` says whether callers count as being on this machine."""
+    """The API over a log in `home`; `local` says whether callers count as being on this machine.
+
+    `settings` go into the section `hearth:`; the worker's policy is `life`, or what they say.
+    """
     embedder = embedder or ScriptedEmbedder()
+    keys = [{**key, "key": secret(key["name"])} for key in KEYS]
+    hearth = HearthSettings.model_validate({"data_dir": home, "keys": keys, **(settings or {})})
+    if life is None and settings is not None:
+        life = life_of(hearth, "acme", embedder.name)
     async with open_engine(
         home, clock or ManualClock(), embedder, long_term, extractor=extractor, life=life
     ) as engine:
-        keys = [{**key, "key": secret(key["name"])} for key in KEYS]
-        hearth = HearthSettings.model_validate({"data_dir": home, "keys": keys})
         gateway = Gateway(
             settings=Settings(hearth=hearth),
             flow=Flow(engine),
@@ -99,6 +110,31 @@ async def open_api(
         app = FastAPI(openapi_url=None)
         app.mount("/memory", create_api(lambda: gateway, door=door))
         yield Api(app=app, engine=engine, gateway=gateway)
+
+
+@contextmanager
+def served(home: Path, **options: Any) -> Iterator[tuple[str, Api]]:
+    """The API over HTTP on this machine, in a thread of its own; its address, and what lies under it."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        started = threading.Event()
+        opened: list[tuple[Api, uvicorn.Server]] = []
+
+        async def serve() -> None:
+            async with open_api(home, local=True, **options) as api:
+                config = uvicorn.Config(api.app, log_level="critical", lifespan="off", ws="none")
+                opened.append((api, uvicorn.Server(config)))
+                started.set()
+                await opened[0][1].serve(sockets=[listener])
+
+        thread = threading.Thread(target=asyncio.run, args=(serve(),))
+        thread.start()
+        assert started.wait(30)
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", opened[0][0]
+        opened[0][1].should_exit = True
+        thread.join(30)
+        assert not thread.is_alive()
 
 
 @asynccontextmanager

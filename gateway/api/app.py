@@ -16,7 +16,9 @@ from hearth.gateway.api import (
     memories,
     people,
     recall,
+    stories,
     switches,
+    tiers,
 )
 from hearth.gateway.api.door import Door
 from hearth.gateway.api.problems import MEDIA_TYPE, ProblemDetails, install_handlers
@@ -30,6 +32,8 @@ RESOURCES: tuple[APIRouter, ...] = (
     memories.router,
     exchanges.router,
     recall.router,
+    tiers.router,
+    stories.router,
     imports.router,
     knowledge.router,
     people.router,

@@ -10,54 +10,74 @@ from hearth.memory.events.sql import USER, Database, Row, marks
 from hearth.memory.ports import KnownSegment, WaitingPage
 from hearth.memory.tiers.heat import Heat
 
+_SEGMENTS = (
+    "SELECT s.id, s.owner, s.state, s.level, s.touched, s.fade, s.episode, s.changed, p.version, p.body"
+    f" FROM segments s LEFT JOIN payloads p ON p.seq = s.seq WHERE s.user_id = {USER}"
+)
+_PAGES = (
+    "SELECT g.id, g.session, g.occurred, g.size, g.drawn, g.seen, g.visited,"
+    " (SELECT count(*) FROM evidence v WHERE v.user_id = g.user_id AND v.page = g.id)"
+    f" FROM pages g WHERE g.user_id = {USER}"
+)
+
 
 def segments(db: Database, tenant: str, user: str, owner: str, *, after: int) -> list[KnownSegment]:
     """See `MidTerm.segments`."""
-    found = db.execute(
-        "SELECT s.id, s.state, s.level, s.touched, s.fade, s.episode, s.changed, p.version, p.body"
-        " FROM segments s"
-        f" LEFT JOIN payloads p ON p.seq = s.seq WHERE s.user_id = {USER} AND s.owner = ? AND s.changed > ?"
-        " ORDER BY s.changed",
-        (tenant, user, owner, after),
-    )
-    return [_segment(row) for row in found]
+    sql = f"{_SEGMENTS} AND s.owner = ? AND s.changed > ? ORDER BY s.changed"
+    return [_segment(row) for row in db.execute(sql, (tenant, user, owner, after))]
+
+
+def segments_named(db: Database, tenant: str, user: str, ids: Sequence[str]) -> list[KnownSegment]:
+    """See `MidTerm.segments_named`."""
+    if not ids:
+        return []
+    sql = f"{_SEGMENTS} AND s.id IN ({marks(ids)}) ORDER BY s.changed"
+    return [_segment(row) for row in db.execute(sql, (tenant, user, *ids))]
 
 
 def _segment(row: Row) -> KnownSegment:
-    id, state, level, touched, fade, episode, changed, version, body = row
+    id, owner, state, level, touched, fade, episode, changed, version, body = row
     payload = decode("segment.changed", version, body) if state == "live" and body is not None else None
     return KnownSegment(
         id=id,
+        owner=owner,
         state=state,
-        heat=Heat(level=level, touched=None if touched is None else moment(touched), fade_hours=fade),
+        heat=heat_of(level, touched, fade),
         segment=payload.segment if isinstance(payload, SegmentChanged) else None,
         episode=episode,
         changed=changed,
     )
 
 
+def heat_of(level: float, touched: int | None, fade: float) -> Heat:
+    """The heat of a segment's row."""
+    return Heat(level=level, touched=None if touched is None else moment(touched), fade_hours=fade)
+
+
 def waiting_pages(db: Database, tenant: str, user: str, owner: str, *, limit: int) -> list[WaitingPage]:
     """See `MidTerm.waiting_pages`."""
-    found = db.execute(
-        "SELECT g.id, g.session, g.occurred, g.size, g.drawn, g.seen, g.visited,"
-        " (SELECT count(*) FROM evidence v WHERE v.user_id = g.user_id AND v.page = g.id)"
-        f" FROM pages g WHERE g.user_id = {USER} AND g.owner = ? AND g.state = 'active'"
-        " AND g.segment IS NULL ORDER BY g.occurred, g.seq LIMIT ?",
-        (tenant, user, owner, limit),
+    waits = "AND g.owner = ? AND g.state = 'active' AND g.segment IS NULL"
+    sql = f"{_PAGES} {waits} ORDER BY g.occurred, g.seq LIMIT ?"
+    return [_page(row) for row in db.execute(sql, (tenant, user, owner, limit))]
+
+
+def members(db: Database, tenant: str, user: str, segment: str) -> list[WaitingPage]:
+    """See `MidTerm.members`."""
+    sql = f"{_PAGES} AND g.segment = ? AND g.state <> 'inactive' ORDER BY g.occurred, g.seq"
+    return [_page(row) for row in db.execute(sql, (tenant, user, segment))]
+
+
+def _page(row: Row) -> WaitingPage:
+    return WaitingPage(
+        id=row[0],
+        session=row[1],
+        at=moment(row[2]),
+        size=row[3],
+        drawn=row[4],
+        seen=row[5],
+        visited=None if row[6] is None else moment(row[6]),
+        facts=row[7],
     )
-    return [
-        WaitingPage(
-            id=row[0],
-            session=row[1],
-            at=moment(row[2]),
-            size=row[3],
-            drawn=row[4],
-            seen=row[5],
-            visited=None if row[6] is None else moment(row[6]),
-            facts=row[7],
-        )
-        for row in found
-    ]
 
 
 def segments_of(db: Database, tenant: str, user: str, pages: Sequence[str]) -> dict[str, str]:

@@ -40,6 +40,7 @@ def events(
     tenant: str | None = None,
     user: str | None = None,
     session: str | None = None,
+    subjects: Sequence[str] = (),
     partition: int | None = None,
 ) -> list[Event]:
     """Events in log order; see `EventLog.read`. `partition` narrows to one of a log that has several."""
@@ -51,8 +52,12 @@ def events(
             values.append(value)  # type: ignore[arg-type]
     if kinds:
         where.append(f"e.kind IN ({marks(kinds)})")
-    sql = f"{rows.EVENTS} WHERE {' AND '.join(where)} ORDER BY e.seq LIMIT ?"
-    return rows.events_of(db.execute(sql, (*values, *kinds, max(limit, 0))))
+    order = "e.seq"
+    if subjects:
+        where.append(f"e.subject IN ({marks(subjects)})")
+        order = "+e.seq"  # else SQLite walks all of the user's events, which are in order already
+    sql = f"{rows.EVENTS} WHERE {' AND '.join(where)} ORDER BY {order} LIMIT ?"
+    return rows.events_of(db.execute(sql, (*values, *kinds, *subjects, max(limit, 0))))
 
 
 def generation(db: Database, tenant: str, user: str) -> int:
@@ -194,6 +199,28 @@ def pages_in(db: Database, tenant: str, user: str, segment: str) -> list[Page]:
     """The pages of a segment that are on the live branch, oldest first."""
     order = "AND g.state <> 'inactive' ORDER BY g.occurred, g.seq"
     return _pages(db, f"WHERE g.user_id = {USER} AND g.segment = ? {order}", (tenant, user, segment))
+
+
+def latest_in(
+    db: Database, tenant: str, user: str, segments: Sequence[str], *, each: int
+) -> dict[str, list[Page]]:
+    """See `MidTerm.latest_in`."""
+    if not segments:
+        return {}
+    newest = "row_number() OVER (PARTITION BY g.segment ORDER BY g.occurred DESC, g.seq DESC)"
+    of = f"g.user_id = {USER} AND g.state <> 'inactive' AND g.segment IN ({marks(segments)})"
+    ids = db.execute(
+        f"SELECT id, segment FROM (SELECT g.id, g.segment, {newest} AS place FROM pages g WHERE {of}) AS n"
+        " WHERE place <= ?",
+        (tenant, user, *segments, each),
+    )
+    segment_of: dict[str, str] = dict(ids.fetchall())
+    found: dict[str, list[Page]] = {}
+    if segment_of:
+        where = f"WHERE g.user_id = {USER} AND g.id IN ({marks(segment_of)}) ORDER BY g.occurred, g.seq"
+        for one in _pages(db, where, (tenant, user, *segment_of)):
+            found.setdefault(segment_of[one.id], []).append(one)
+    return found
 
 
 def record(db: Database, tenant: str, user: str, record_id: str, *, now: datetime) -> Record | None:

@@ -6,7 +6,7 @@ database may send it together with the next ones, so a caller executes all that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol, TypeAlias
 from zlib import crc32
@@ -113,6 +113,6 @@ def number_of(rows: Rows) -> int:
     return int((rows.fetchone() or (0,))[0])
 
 
-def marks(values: Sequence[object]) -> str:
+def marks(values: Collection[object]) -> str:
     """Placeholders for the values, to stand in parentheses."""
     return ", ".join("?" * len(values))

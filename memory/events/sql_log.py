@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from hearth.memory.errors import BadInput, LogUnavailable
-from hearth.memory.events import cursors, documents, lookup, mid_term, reads, rows, views
+from hearth.memory.events import cursors, documents, lookup, mid_term, reads, rows, standing, views
 from hearth.memory.events.kinds import Event
 from hearth.memory.events.sql import COPIED, Database, partition_of
 from hearth.memory.ports import (
@@ -24,6 +24,7 @@ from hearth.memory.ports import (
     Lag,
     Lease,
     MemoryFilter,
+    Standing,
     WaitingPage,
 )
 from hearth.memory.types import Document, Exchange, Memory, Page, Record, Scope, SessionInfo, Shelf, Tails
@@ -109,10 +110,18 @@ class SqlLog(ABC):
         tenant: str | None = None,
         user: str | None = None,
         session: str | None = None,
+        subjects: Sequence[str] = (),
     ) -> list[Event]:
         """See `EventLog.read`. Ends before an unreadable event; raises UnknownEvent if that is the first."""
         query = partial(
-            reads.events, after=after, limit=limit, kinds=kinds, tenant=tenant, user=user, session=session
+            reads.events,
+            after=after,
+            limit=limit,
+            kinds=kinds,
+            tenant=tenant,
+            user=user,
+            session=session,
+            subjects=subjects,
         )
         return await self._read(query)
 
@@ -254,6 +263,25 @@ class SqlLog(ABC):
     async def pages_in(self, tenant: str, user: str, segment: str) -> list[Page]:
         """See `MidTerm.pages_in`."""
         return await self._read(lambda db: reads.pages_in(db, tenant, user, segment))
+
+    async def latest_in(
+        self, tenant: str, user: str, segments: Sequence[str], *, each: int
+    ) -> dict[str, list[Page]]:
+        """See `MidTerm.latest_in`."""
+        return await self._read(lambda db: reads.latest_in(db, tenant, user, segments, each=each))
+
+    async def members(self, tenant: str, user: str, segment: str) -> list[WaitingPage]:
+        """See `MidTerm.members`."""
+        return await self._read(lambda db: mid_term.members(db, tenant, user, segment))
+
+    async def segments_named(self, tenant: str, user: str, ids: Sequence[str]) -> list[KnownSegment]:
+        """See `MidTerm.segments_named`."""
+        return await self._read(lambda db: mid_term.segments_named(db, tenant, user, ids))
+
+    async def standing(self, scope: Scope, *, since: datetime) -> Standing:
+        """See `MidTerm.standing`."""
+        now = self._clock.now()
+        return await self._read(lambda db: standing.standing(db, scope, since=since, now=now))
 
     # -- Consumers ---------------------------------------------------------------------------------------
 

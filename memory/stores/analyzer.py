@@ -35,6 +35,11 @@ def term_id(term: str) -> int:
     return crc32(term.encode()) & 0x7FFFFFFF
 
 
+def is_unspaced(word: str) -> bool:
+    """True for a run of a script that parts no words, of which pairs of characters become terms."""
+    return _UNSPACED_START.match(word) is not None
+
+
 class Analyzer:
     """Breaks words, folds case, width, accents and vowel marks, stems English; one thread at a time.
 
@@ -64,7 +69,7 @@ class Analyzer:
         """The terms in words, in order, repetitions included."""
         found: list[str] = []
         for token in self._tokens(text[:MAX_CHARACTERS]):
-            if _UNSPACED_START.match(token):
+            if is_unspaced(token):
                 found += _pairs(token)
             else:
                 found += self._forms(token)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Final
 
 from hearth.memory.recall.function_words import FUNCTION_WORDS
 from hearth.memory.recall.lexical import occurrences
 from hearth.memory.recall.nothing_words import NOTHING
+from hearth.memory.stores.analyzer import is_unspaced
 
 OF_PAGE: Final = 16
 """Keywords of one page at most."""
@@ -21,6 +22,8 @@ KEPT: Final = 96
 _LOOKED_AT: Final = 8_192
 """Characters of a text."""
 _NUMBER: Final = re.compile(r"\d{1,2}")
+_SPOKEN: Final = re.compile(r"[^\W_][\w'’.-]*(?<![.'’-])")
+"""A word as it is written."""
 
 
 def keywords(text: str) -> tuple[str, ...]:
@@ -48,6 +51,24 @@ def overlap(one: frozenset[str], other: frozenset[str]) -> float:
     """Jaccard's index, 0 to 1."""
     both = len(one & other)
     return both / (len(one) + len(other) - both) if both else 0.0
+
+
+def readable(stems: Sequence[str], texts: Iterable[str]) -> list[str]:
+    """Those keywords as words that a person reads: each in the form that is most frequent in the texts, or
+    as it is where none of them has it.
+    """
+    forms: dict[str, Counter[str]] = {stem: Counter() for stem in stems}
+    for text in texts:
+        for word, count in Counter(_SPOKEN.findall(text[:_LOOKED_AT])).items():
+            for stem in set(() if is_unspaced(word) else occurrences(word)):
+                if stem in forms:
+                    forms[stem][word] += count
+    return [_most_usual(forms[stem]) or stem for stem in stems]
+
+
+def _most_usual(forms: Counter[str]) -> str:
+    """The most frequent form; of equally frequent ones the shortest, in lower case where it is ever so."""
+    return min(forms, key=lambda word: (-forms[word], len(word), word.swapcase()), default="")
 
 
 def _tells(word: str) -> bool:

@@ -11,8 +11,8 @@ import msgspec
 
 Reason: TypeAlias = Literal["pages", "session pages", "tokens", "age"]
 
-_BYTES: Final = 4
-"""Of one token, about."""
+BYTES_PER_TOKEN: Final = 4
+"""About."""
 
 
 class ShortTermPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ def _over(pages: Sequence[Waiting], page: Waiting, policy: ShortTermPolicy) -> R
     """The bound that those pages exceed and that this one's leaving helps to keep."""
     if len(pages) > policy.pages:
         return "pages"
-    if sum(one.size for one in pages) > policy.tokens * _BYTES:
+    if sum(one.size for one in pages) > policy.tokens * BYTES_PER_TOKEN:
         return "tokens"
     sessions = Counter(one.session for one in pages)
     if page.session and sessions[page.session] > policy.session_pages:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple, TypeAlias
+from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
 import numpy as np
@@ -84,6 +85,14 @@ class Place(NamedTuple):
     segment: Segment | None
     affinity: float
     """With the best segment, joined or not; 0 where there is none."""
+
+
+_NAMESPACE: Final = uuid5(NAMESPACE_URL, "hearth:segment")
+
+
+def begun_by(page: str) -> str:
+    """The id of the segment that the page of that id begins."""
+    return uuid5(_NAMESPACE, page).hex
 
 
 def place(page: PageShape, segments: Sequence[Segment], policy: SegmentPolicy) -> Place:

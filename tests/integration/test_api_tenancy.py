@@ -73,16 +73,20 @@ def calls(draw: st.DrawFn) -> tuple[str, str, dict[str, Any], dict[str, Any] | N
     """(method, path with an index into the known ids, parameters, body) of a call that only reads."""
     user = draw(st.one_of(st.sampled_from(USERS), st.text(min_size=1, max_size=5)))
     filters = draw(FILTERS)
-    kind = draw(st.sampled_from(["memories", "exchanges", "sessions", "search", "recall", "id"]))
+    kind = draw(
+        st.sampled_from(["memories", "exchanges", "sessions", "search", "recall", "id", "tiers", "stories"])
+    )
     if kind == "memories":
         return "GET", "/memories", {**filters, "user": user, "metadata": '{"n": 1}'}, None
-    if kind in ("exchanges", "sessions"):
+    if kind in ("exchanges", "sessions", "tiers"):
         return "GET", f"/{kind}", {"user": user}, None
     if kind == "search":
         return "POST", "/memories/search", {}, {**filters, "query": "rivals acme bees", "user": user}
     if kind == "recall":
         return "POST", "/recall", {}, {"query": "rivals acme bees", "user": user}
-    of = draw(st.sampled_from(["memories", "exchanges", "recalls"]))
+    of = draw(st.sampled_from(["memories", "exchanges", *(["recalls"] if kind == "id" else [])]))
+    if kind == "stories":
+        return "GET", f"/{of}/{draw(st.integers(0, len(USERS) * 2 - 1))}/story", {"user": user}, None
     return "GET", f"/{of}/{draw(st.integers(0, len(USERS) * 2 - 1))}", {"user": user}, None
 
 
@@ -96,11 +100,11 @@ def calls(draw: st.DrawFn) -> tuple[str, str, dict[str, Any], dict[str, Any] | N
 def test_no_call_shows_anything_of_another_tenant_or_user(
     world: World, key: str, call: tuple[str, str, dict[str, Any], dict[str, Any] | None]
 ) -> None:
-    """Lists, search, recall and reading by any id give the named user's texts in the key's tenant alone."""
+    """Lists, search, recall, stories and reading by any id give the named user's texts in the tenant."""
     method, path, params, body = call
-    folder, _, index = path[1:].partition("/")
+    folder, index, story = (*path[1:].split("/"), "", "")[:3]
     if index.isdigit():
-        path = f"/{folder}/{world.ids[folder][int(index)]}"
+        path = f"/{'stories' if story else folder}/{world.ids[folder][int(index)]}"
 
     async def send() -> Any:
         async with world.api.client(key) as client:

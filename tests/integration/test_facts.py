@@ -12,6 +12,9 @@ import msgspec
 import pytest
 
 from hearth.memory.events.kinds import PageMoved
+from hearth.memory.tiers.life import LifePolicy
+from hearth.memory.tiers.overflow import ShortTermPolicy
+from hearth.memory.tiers.segments import Limits
 from hearth.memory.types import CandidateFact, Memory, Page, Scope
 from tests.api import Api, open_api
 from tests.events import ManualClock
@@ -240,3 +243,16 @@ async def everything(api: Api) -> tuple[list[Memory], list[Page], list[Memory]]:
     memories = await log.facts_about("acme", "alice", [("user", "employer")])
     pages = await log.pages("acme", "alice", limit=10)
     return memories, pages, await log.facts_of("acme", "alice", pages[-1].id)
+
+
+async def test_facts_outlive_the_pages_that_they_were_read_from(tmp_path: Path) -> None:
+    """A page that was evicted still states what it stated, whatever is read anew beside it."""
+    life = LifePolicy(short_term=ShortTermPolicy(pages=1), limits=Limits(segments=1))
+    async with open_api(tmp_path, clock=ManualClock(), extractor=EmployerExtractor(), life=life) as api:
+        await say(api, "I work at Acme")
+        for text in ("Some weather today.", "A tax form came.", "My shoes are wet."):
+            await say(api, text)
+        left = await say(api, "I work at Borealis")
+        assert await api.engine.log.read(kinds=["segment.evicted"])
+        await move(api, left, "inactive")
+        assert [one["value"] for one in await facts(api)] == ["Acme"]

@@ -154,6 +154,18 @@ async def test_every_hot_segment_is_promoted_once_for_what_it_has_gained(api: Ap
     assert len(await told(api, "segment.promoted")) == 2
 
 
+@pytest.mark.parametrize(
+    "life", [LifePolicy(short_term=ShortTermPolicy(pages=1), heat=HeatPolicy(promotion=0.5))]
+)
+async def test_one_exchange_can_make_facts_and_an_episode(api: Api) -> None:
+    """What is read from it and what is summed up because of it are both kept."""
+    await say(api, SOUP[0])
+    await say(api, "I live in Chur. I work at Acme. I am a nurse. I am allergic to kiwi. My name is Ann.")
+    found = await api.engine.memories("acme", "alice")
+    assert len([one for one in found if one.type == "episode"]) == 1
+    assert {one.value for one in found} >= {"Chur", "Acme", "nurse", "kiwi", "Ann"}
+
+
 @pytest.mark.parametrize("life", [LifePolicy(short_term=ShortTermPolicy(pages=1), limits=Limits(segments=1))])
 async def test_the_coldest_segment_leaves_its_episode(api: Api) -> None:
     """With the reason; its pages are recalled no more, its episode is; the log has its words."""
@@ -177,13 +189,14 @@ async def test_a_forgotten_exchange_leaves_no_word_in_what_summed_it_up(api: Api
     cars = await say(
         api, *CARS, "The car engine has the number 12345.", "So it is.", session="s2", minutes=3000
     )
-    for page in (soup[3], cars[3]):
+    for page in (soup[3], cars[3], soup[2]):
         await api.engine.forget_exchange(ALICE, page)
         await api.engine.drain()
     log = " ".join(str(event.payload) for event in await api.engine.log.read(limit=10_000))
     assert "cardamom" not in log
     assert "12345" not in log
-    assert sorted(text for one in await members(api) for text in one) == sorted([*SOUP, *CARS])
+    assert "Grandma" not in log
+    assert sorted(text for one in await members(api) for text in one) == sorted([*SOUP[:2], *CARS])
     episodes = [one for one in await api.engine.memories("acme", "alice") if one.type == "episode"]
     assert any("leek soup" in one.text for one in episodes)
 

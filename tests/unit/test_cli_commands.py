@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import socket
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 from typer.testing import CliRunner, Result
 
 from hearth.gateway.cli import app
 from hearth.gateway.commands import client
-from tests.api import open_api, secret
+from tests.api import secret, served
 
 Run = Callable[..., Result]
 
@@ -24,25 +20,8 @@ Run = Callable[..., Result]
 @pytest.fixture(name="url", scope="module")
 def _url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server of the API; its users keep the tests apart."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        started, servers = threading.Event(), []
-
-        async def serve() -> None:
-            async with open_api(tmp_path_factory.mktemp("api"), local=True) as api:
-                config = uvicorn.Config(api.app, log_level="critical", lifespan="off", ws="none")
-                servers.append(uvicorn.Server(config))
-                started.set()
-                await servers[0].serve(sockets=[listener])
-
-        thread = threading.Thread(target=asyncio.run, args=(serve(),))
-        thread.start()
-        assert started.wait(30)
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        servers[0].should_exit = True
-        thread.join(30)
-        assert not thread.is_alive()
+    with served(tmp_path_factory.mktemp("api")) as (url, _):
+        yield url
 
 
 @pytest.fixture(name="run")

@@ -30,7 +30,8 @@ NAMED = {
     "Run": ["serve", "worker", "migrate", "retry", "demo", "check-config", "tune", "simulate", "key"],
     "Talk": ["chat", "recall", "search", "feedback"],
     "Memory": ["add", "list", "forget", "erase", "import", "knowledge"],
-    "Look": ["sessions", "exchanges", "explain", "events", "users", "health", "switch"],
+    "Look": ["tiers", "why", "timeline", "policy", "sessions", "exchanges", "explain", "events"],
+    "Who": ["users", "health", "switch"],
 }
 
 
