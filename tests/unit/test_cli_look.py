@@ -92,9 +92,13 @@ def test_tiers_are_plain_on_a_pipe(run: Run) -> None:
     assert "segment" not in run("tiers", key="bob").stdout.partition("\n\n")[2]
 
 
-def test_tiers_have_bars_in_a_terminal(run: Run, terminal: None) -> None:
-    """Beside the numbers, of what is warm at all."""
+def test_a_terminal_is_drawn_on(run: Run, terminal: None) -> None:
+    """Bars, curves and spans stand beside the numbers."""
     assert run("tiers").exit_code == 0
+    drawn = run("timeline").stdout
+    assert drawn.count("over time") == 2
+    assert "━" in drawn
+    assert "▁" in drawn
 
 
 def test_why_tells_a_story(run: Run) -> None:
@@ -104,8 +108,9 @@ def test_why_tells_a_story(run: Run) -> None:
     done = run("why", chur["id"])
     assert done.exit_code == 0, done.output
     lines = [line.split() for line in done.stdout.splitlines()]
-    assert [line[2] for line in lines[1:4]] == ["said", "read", "moved"]
-    assert "replaced" in done.stdout
+    happened = [line[2] for line in lines[1:]]
+    assert happened[:2] == ["said", "read"]
+    assert {"moved", "replaced"} <= set(happened)
     assert "“I live in Bern now" in done.stdout
     assert "shown in 0 prompts; 0 replies drew on it" in done.stderr
     assert parsed(run("why", chur["id"], "--json"))["subject"] == "memory"
