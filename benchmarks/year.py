@@ -57,8 +57,8 @@ class Course:
     """Seconds an exchange, by day."""
     tokens: int = 0
     exchanges: int = 0
-    asked: list[tuple[int, int, int, int]] = field(default_factory=list)
-    """Day, questions, right answers, stale answers shown as current."""
+    asked: list[tuple[int, int, int, int, int]] = field(default_factory=list)
+    """Day, questions, right answers, stale answers alone, stale ones beside the right one."""
     sizes: list[tuple[int, int]] = field(default_factory=list)
     """Day, records in long-term memory."""
 
@@ -113,7 +113,7 @@ def _note(course: Course, day: Day) -> None:
 
 
 async def _ask(simulation: Simulation, day: int, course: Course) -> None:
-    right = stale = asked = 0
+    right = alone = beside = asked = 0
     at = START + timedelta(days=day, hours=23)
     for thing in PLANTED:
         if not (answer := thing.answer(day)):
@@ -122,10 +122,11 @@ async def _ask(simulation: Simulation, day: int, course: Course) -> None:
         block = (await simulation.ask(thing.question, at=at, budget=512)).block.text
         found = answer.casefold() in block.casefold()
         old = [item for item in block.split("\n- ") if _says_stale(item, thing.stale(day), answer)]
-        right, stale = right + found, stale + bool(old)
+        right += found
+        alone, beside = alone + bool(old and not found), beside + bool(old and found)
         if not found or old:
             print(f"  day {day}: {thing.question} {answer!r} {'is there' if found else 'is missing'}; {old}")
-    course.asked.append((day + 1, asked, right, stale))
+    course.asked.append((day + 1, asked, right, alone, beside))
 
 
 def _says_stale(item: str, stale: frozenset[str], answer: str) -> bool:
@@ -152,14 +153,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for policy in given.policies:
         started = time.perf_counter()
         course = asyncio.run(year(given, policy))
-        for day, asked, right, stale in course.asked:
+        for day, asked, right, alone, beside in course.asked:
             answers.append(
                 {
                     "eviction": policy,
                     "day": day,
                     "asked": asked,
                     "right, %": 100 * right / asked,
-                    "stale as current": stale,
+                    "stale alone": alone,
+                    "stale, dated, before the right one": beside,
                     "worker, ms an exchange": 1000 * sum(course.worker) / len(course.worker),
                     "block, tokens an exchange": course.tokens / course.exchanges,
                     "minutes": (time.perf_counter() - started) / 60,

@@ -26,6 +26,7 @@ from hearth.memory.tiers.heat import Heat, touch, warmth
 from hearth.memory.tiers.indexed import as_stored, record_text
 from hearth.memory.tiers.keywords import keywords
 from hearth.memory.tiers.life import LifePolicy
+from hearth.memory.tiers.outdated import as_of
 from hearth.memory.tiers.overflow import Leaving, Waiting, overflow
 from hearth.memory.tiers.segments import PageShape, begun, begun_by, joined, leaving, over, place
 from hearth.memory.tiers.short_term import text_size
@@ -263,7 +264,8 @@ class Segmenting:
 
     def _add_episode(self, segment: Segment, pages: Sequence[Page], *, live: bool) -> str:
         """The memory that sums the segment up; its id, empty where there is nothing to say."""
-        text = episode_text(segment, pages)
+        current = [as_of(page, self._now, past=False, timezone=page.timezone) for page in pages]
+        text = episode_text(segment, current)
         if not text:
             return ""
         memory = Memory(

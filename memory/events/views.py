@@ -428,13 +428,19 @@ def _strip(db: Database, seq: int) -> None:
         "SELECT kind, version, body FROM events JOIN payloads USING (seq) WHERE seq = ?", (seq,)
     ).fetchone()
     payload = None if row is None else decode(*row)
+    left: Sequence[str] = ()
     if isinstance(payload, StepCaptured):
+        left = payload.step.injected
         payload = StepCaptured(step=msgspec.structs.replace(payload.step, block=None))
     elif isinstance(payload, RecallJudged):
         payload = msgspec.structs.replace(payload, note="")
     if payload is not None:
         bare = encode(payload)
         db.execute("UPDATE payloads SET version = ?, body = ? WHERE seq = ?", (bare.version, bare.body, seq))
+    if left:
+        db.execute("UPDATE injections SET records = ? WHERE seq = ?", (_json({*left}), seq))
+    else:
+        db.execute("DELETE FROM injections WHERE seq = ?", (seq,))
 
 
 def _fold_erased(db: Database, user: int, event: Event, payload: UserErased) -> None:
