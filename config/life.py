@@ -78,6 +78,16 @@ class LimitSettings(Section):
     )
 
 
+class RetentionSettings(Section):
+    """What is kept at all; what is older is forgotten for good, in every store and in the log."""
+
+    dialogue_days: Amount | None = Field(
+        default=None,
+        description="Age at which an exchange is forgotten, with the facts and summaries that rest on it "
+        "alone; empty: never.",
+    )
+
+
 class LifeSettings(Section):
     """How memory gets better and smaller with time."""
 
@@ -90,3 +100,4 @@ class LifeSettings(Section):
     segments: SegmentSettings = Field(default=SegmentSettings(), description="Topics.")
     heat: HeatSettings = Field(default=HeatSettings(), description="What keeps them alive.")
     limits: LimitSettings = Field(default=LimitSettings(), description="What may stay.")
+    retention: RetentionSettings = Field(default=RetentionSettings(), description="What is kept at all.")

@@ -18,6 +18,7 @@ from hearth.config.life import (
     HeatSettings,
     LifeSettings,
     LimitSettings,
+    RetentionSettings,
     SegmentSettings,
     ShortTermSettings,
 )
@@ -44,6 +45,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("hearth.life.segments", SegmentSettings),
     ("hearth.life.heat", HeatSettings),
     ("hearth.life.limits", LimitSettings),
+    ("hearth.life.retention", RetentionSettings),
     ("hearth.models.PATTERN", ModelSettings),
     ("hearth.tenants.NAME", TenantSettings),
     ("hearth.keys[]", KeySettings),

@@ -32,6 +32,12 @@ FACTS = Counter(
     ["kind"],
     registry=REGISTRY,
 )
+OUTLIVED = Counter(
+    "hearth_outlived",
+    "Records forgotten because their time was over, by reason.",
+    ["reason"],
+    registry=REGISTRY,
+)
 SEGMENTS = Counter(
     "hearth_segments", "What became of segments: promoted, evicted.", ["kind"], registry=REGISTRY
 )

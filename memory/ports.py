@@ -139,6 +139,18 @@ class Documents(Protocol):
         ...
 
 
+class Outlived(msgspec.Struct, frozen=True, kw_only=True):
+    """A record whose time is over."""
+
+    user: str
+    agent: str
+    generation: int
+    """Of its user."""
+    id: str
+    is_exchange: bool
+    """A memory otherwise."""
+
+
 class EventLog(Documents, Protocol):
     """The append-only truth, and the views folded from it inside the append's own transaction."""
 
@@ -240,6 +252,16 @@ class EventLog(Documents, Protocol):
         self, tenant: str, user: str, *, after: tuple[datetime, str] | None, limit: int
     ) -> list[SessionInfo]:
         """Sessions, newest first, after the keyset position (last_at, id)."""
+        ...
+
+    async def tenants(self) -> list[str]:
+        """Every tenant that the log has a user of, in order of name."""
+        ...
+
+    async def outlived(
+        self, tenant: str, *, now: datetime, before: datetime | None, limit: int
+    ) -> list[Outlived]:
+        """Memories of the tenant that have expired, and exchanges from before that moment."""
         ...
 
     async def users(self, tenant: str, *, after: str, limit: int) -> list[str]:

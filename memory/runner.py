@@ -62,6 +62,8 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     """Silence after which an open exchange is closed."""
     tick: float = 30.0
     """How often idle exchanges are looked for."""
+    sweep: float = 3600.0
+    """How often what has outlived its time is looked for."""
     backoff: float = 0.05
     """First wait after a failure; doubles, with jitter."""
     longest_backoff: float = 15.0

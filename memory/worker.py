@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -21,6 +22,7 @@ from hearth.memory.extract.rules import RuleExtractor
 from hearth.memory.fact_decider import FactDecider
 from hearth.memory.ports import Clock, Consumers, EventLog, Extractor, Lease, LongTerm, MidTerm, ShortTerm
 from hearth.memory.projectors import IndexProjector
+from hearth.memory.retention import Retention
 from hearth.memory.runner import Consumer, Runner, Timing
 from hearth.memory.segment_decider import SegmentDecider
 from hearth.memory.tiers.life import LifePolicy
@@ -168,6 +170,7 @@ class Worker:
         self._pages = PageDecider(log=log, consumers=consumers)
         self._index = IndexProjector(log=log, mid_term=mid_term, short_term=short_term, long_term=long_term)
         policy = policy or (lambda tenant: LifePolicy())
+        self._retention = Retention(log=log, clock=clock, policy=policy)
         facts = FactDecider(log=log, extractor=extractor or RuleExtractor(), clock=clock, policy=policy)
         segments = SegmentDecider(
             log=log,
@@ -236,6 +239,14 @@ class Worker:
                 closed += bool(decisions)
         self.notify()
         return closed
+
+    async def sweep(self) -> int:
+        """Forget what has outlived its time; how many records. Raises LogUnavailable."""
+        forgotten = await self._retention.sweep()
+        if forgotten:
+            logger.info("%d records had outlived their time and were forgotten", forgotten)
+            self.notify()
+        return forgotten
 
     async def retry_parked(self) -> tuple[int, int]:
         """Handle every parked event once more; how many were handled, and how many are still parked.
@@ -349,12 +360,16 @@ class Worker:
                     await asyncio.sleep(self._timing.gather * (at + 1))
 
     async def _watch(self) -> None:
+        swept = -self._timing.sweep
         while True:
             try:
                 await self._rebuild()
                 await self.tick()
+                if time.monotonic() - swept >= self._timing.sweep:
+                    await self.sweep()
+                    swept = time.monotonic()
             except (Unavailable, LeaseLost):
-                logger.warning("idle exchanges and lost data wait until the next look", exc_info=True)
+                logger.warning("what is idle, lost or over waits until the next look", exc_info=True)
                 metrics.FAILURES.labels("worker.watch").inc()
             await asyncio.sleep(self._timing.tick)
 

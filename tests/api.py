@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,26 +113,31 @@ async def open_api(
 
 
 @contextmanager
-def served(home: Path, **options: Any) -> Iterator[tuple[str, Api]]:
-    """The API over HTTP on this machine, in a thread of its own; its address, and what lies under it."""
+def served(home: Path, **options: Any) -> Iterator[tuple[str, Callable[[], None]]]:
+    """The API over HTTP on this machine, in a thread; its address, and what waits for its worker."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         started = threading.Event()
-        opened: list[tuple[Api, uvicorn.Server]] = []
+        opened: list[tuple[Api, uvicorn.Server, asyncio.AbstractEventLoop]] = []
 
         async def serve() -> None:
             async with open_api(home, local=True, **options) as api:
                 config = uvicorn.Config(api.app, log_level="critical", lifespan="off", ws="none")
-                opened.append((api, uvicorn.Server(config)))
+                opened.append((api, uvicorn.Server(config), asyncio.get_running_loop()))
                 started.set()
                 await opened[0][1].serve(sockets=[listener])
 
         thread = threading.Thread(target=asyncio.run, args=(serve(),))
         thread.start()
         assert started.wait(30)
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}", opened[0][0]
-        opened[0][1].should_exit = True
+        api, server, loop = opened[0]
+
+        def drain() -> None:
+            asyncio.run_coroutine_threadsafe(api.engine.drain(), loop).result(60)
+
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", drain
+        server.should_exit = True
         thread.join(30)
         assert not thread.is_alive()
 

@@ -22,7 +22,7 @@ from hearth.memory.events.kinds import (
 from hearth.memory.events.sql import USER, Database, Row, marks, number_of
 from hearth.memory.extract.attributes import subject_key
 from hearth.memory.filters import fold_text
-from hearth.memory.ports import ExchangeState, MemoryFilter
+from hearth.memory.ports import ExchangeState, MemoryFilter, Outlived
 from hearth.memory.types import EVERYBODY, Exchange, Memory, Page, Record, Scope, SessionInfo, Step, Usage
 
 _STORED = "JOIN events e USING (seq) JOIN payloads p USING (seq)"
@@ -449,6 +449,35 @@ def users(db: Database, tenant: str, *, after: str, limit: int) -> list[str]:
     where = "tenant = ? AND name > ? AND name <> ? AND seen = 1"
     sql = f"SELECT name FROM users WHERE {where} ORDER BY name LIMIT ?"
     return [row[0] for row in db.execute(sql, (tenant, after, EVERYBODY, max(limit, 0)))]
+
+
+def tenants(db: Database) -> list[str]:
+    """Tenants by name."""
+    return [row[0] for row in db.execute("SELECT DISTINCT tenant FROM users ORDER BY tenant")]
+
+
+def outlived(
+    db: Database, tenant: str, *, now: datetime, before: datetime | None, limit: int
+) -> list[Outlived]:
+    """Expired memories, and exchanges from before that moment."""
+    found = db.execute(
+        "SELECT u.name, m.agent, u.generation, m.id FROM users u JOIN memories m ON m.user_id = u.id"
+        " WHERE u.tenant = ? AND m.expires <= ? ORDER BY m.expires LIMIT ?",
+        (tenant, micros(now), limit),
+    )
+    rows = [(*row, False) for row in found]
+    if before is not None and len(rows) < limit:
+        old = db.execute(
+            "SELECT u.name, s.agent, u.generation, x.id FROM users u JOIN exchanges x ON x.user_id = u.id"
+            " JOIN sessions s ON s.user_id = x.user_id AND s.id = x.session"
+            " WHERE u.tenant = ? AND x.started < ? AND x.state <> 'forgotten' ORDER BY x.started LIMIT ?",
+            (tenant, micros(before), limit - len(rows)),
+        )
+        rows += [(*row, True) for row in old]
+    return [
+        Outlived(user=user, agent=agent, generation=generation, id=id, is_exchange=is_exchange)
+        for user, agent, generation, id, is_exchange in rows
+    ]
 
 
 def _end_of_page(

@@ -24,6 +24,7 @@ from hearth.memory.ports import (
     Lag,
     Lease,
     MemoryFilter,
+    Outlived,
     Standing,
     WaitingPage,
 )
@@ -197,6 +198,16 @@ class SqlLog(ABC):
     ) -> list[SessionInfo]:
         """See `EventLog.sessions`."""
         return await self._read(lambda db: reads.sessions(db, tenant, user, after=after, limit=limit))
+
+    async def tenants(self) -> list[str]:
+        """See `EventLog.tenants`."""
+        return await self._read(reads.tenants)
+
+    async def outlived(
+        self, tenant: str, *, now: datetime, before: datetime | None, limit: int
+    ) -> list[Outlived]:
+        """See `EventLog.outlived`."""
+        return await self._read(lambda db: reads.outlived(db, tenant, now=now, before=before, limit=limit))
 
     async def users(self, tenant: str, *, after: str, limit: int) -> list[str]:
         """See `EventLog.users`."""

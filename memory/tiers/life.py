@@ -10,8 +10,15 @@ from hearth.memory.tiers.heat import HeatPolicy
 from hearth.memory.tiers.overflow import ShortTermPolicy
 from hearth.memory.tiers.segments import COSINES, Limits, SegmentPolicy
 
-PARTS: Final = ("short_term", "segments", "heat", "limits")
+PARTS: Final = ("short_term", "segments", "heat", "limits", "retention")
 """Fields of a policy that are records of their own."""
+
+
+class RetentionPolicy(Struct, frozen=True, kw_only=True):
+    """How long what was said is kept at all; None: for ever."""
+
+    dialogue_days: float | None = None
+    """Of an exchange, with the facts and summaries that rest on it alone."""
 
 
 class LifePolicy(Struct, frozen=True, kw_only=True):
@@ -23,6 +30,7 @@ class LifePolicy(Struct, frozen=True, kw_only=True):
     segments: SegmentPolicy = SegmentPolicy()
     heat: HeatPolicy = HeatPolicy()
     limits: Limits = Limits()
+    retention: RetentionPolicy = RetentionPolicy()
 
     @classmethod
     def for_embedder(cls, name: str) -> LifePolicy:

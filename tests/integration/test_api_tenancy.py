@@ -73,9 +73,8 @@ def calls(draw: st.DrawFn) -> tuple[str, str, dict[str, Any], dict[str, Any] | N
     """(method, path with an index into the known ids, parameters, body) of a call that only reads."""
     user = draw(st.one_of(st.sampled_from(USERS), st.text(min_size=1, max_size=5)))
     filters = draw(FILTERS)
-    kind = draw(
-        st.sampled_from(["memories", "exchanges", "sessions", "search", "recall", "id", "tiers", "stories"])
-    )
+    kinds = ("memories", "exchanges", "sessions", "search", "recall", "id", "tiers", "stories")
+    kind = draw(st.sampled_from(kinds))
     if kind == "memories":
         return "GET", "/memories", {**filters, "user": user, "metadata": '{"n": 1}'}, None
     if kind in ("exchanges", "sessions", "tiers"):
@@ -100,7 +99,7 @@ def calls(draw: st.DrawFn) -> tuple[str, str, dict[str, Any], dict[str, Any] | N
 def test_no_call_shows_anything_of_another_tenant_or_user(
     world: World, key: str, call: tuple[str, str, dict[str, Any], dict[str, Any] | None]
 ) -> None:
-    """Lists, search, recall, stories and reading by any id give the named user's texts in the tenant."""
+    """Lists, search, recall, and what any id gives, are the named user's texts in the key's tenant alone."""
     method, path, params, body = call
     folder, index, story = (*path[1:].split("/"), "", "")[:3]
     if index.isdigit():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from hearth.memory.events.kinds import (
 )
 from hearth.memory.ports import KnownSegment
 from hearth.memory.tiers.heat import HeatPolicy, warmth
-from hearth.memory.tiers.life import LifePolicy
+from hearth.memory.tiers.life import LifePolicy, RetentionPolicy
 from hearth.memory.tiers.overflow import ShortTermPolicy
 from hearth.memory.tiers.segments import Limits
 from hearth.memory.types import Page, Scope
@@ -238,3 +239,32 @@ async def test_nothing_is_lost_and_nothing_is_twice(api: Api) -> None:
     assert all(isinstance(one, SegmentPromoted) for one in await told(api, "segment.promoted"))
     pages = [await api.engine.log.record("acme", "alice", id) for id in said]
     assert all(isinstance(page, Page) and page.state == "active" for page in pages)
+
+
+KEPT = LifePolicy(retention=RetentionPolicy(dialogue_days=30))
+
+
+@pytest.mark.parametrize("life", [KEPT])
+async def test_what_has_outlived_its_time_is_forgotten_for_good(api: Api) -> None:
+    """Exchanges older than the policy keeps them, and memories past their own end; nothing else."""
+    old = await say(api, "My old secret is cardamom.")
+    at = api.engine.clock.now()
+    short = await api.engine.remember(ALICE, "The code is 12345.", expires_at=at + timedelta(days=1))
+    kept = await api.engine.remember(ALICE, "I ski.")
+    new = await say(api, "Fine weather.", minutes=60 * 24 * 31)
+    assert await api.engine.worker.sweep() == 2
+    await api.engine.drain()
+    log = " ".join(str(event.payload) for event in await api.engine.log.read(limit=1000))
+    assert "cardamom" not in log
+    assert "12345" not in log
+    assert await api.engine.long_term.get(ALICE.owner, [*old, short.id]) == []
+    assert [one.id for one in await api.engine.exchanges("acme", "alice")] == new
+    assert [one.id for one in await api.engine.memories("acme", "alice")] == [kept.id]
+    assert await api.engine.worker.sweep() == 0
+
+
+async def test_without_a_retention_nothing_is_ever_old(api: Api) -> None:
+    """The default."""
+    await say(api, "I ski.")
+    await say(api, "Fine weather.", minutes=60 * 24 * 5000)
+    assert await api.engine.worker.sweep() == 0

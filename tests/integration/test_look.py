@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from hearth.config.settings import HearthSettings
+from hearth.gateway.life import EMBEDDERS, embedder_name
 from hearth.memory.embed.use import UseEmbedder
 from hearth.memory.events.kinds import DrawnItem, PageMoved, Ranking, RecallDrawn
+from hearth.memory.tiers.segments import COSINES
 from hearth.memory.types import Scope
 from tests.api import Api, open_api
 from tests.events import ManualClock
@@ -320,3 +323,9 @@ async def test_a_policy_says_where_each_value_comes_from(api: Api) -> None:
     values = {one["name"]: (one["value"], one["source"]) for one in other["items"]}
     assert values["limits.segments"] == (2000, "Hearth")
     await get(api, "/policy", key="reader")
+
+
+def test_an_embedder_is_named_without_being_loaded(embedder: UseEmbedder) -> None:
+    """By its own name, which the cosines of its pages go by."""
+    assert embedder_name(HearthSettings()) == embedder.name
+    assert set(EMBEDDERS.values()) <= COSINES.keys()

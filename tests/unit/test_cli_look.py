@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,29 +24,27 @@ SAID = (
     ("2025-02-07T10:00:00Z", "The leek soup needs more salt."),
     ("2025-02-08T10:00:00Z", "So it is."),
 )
+LATER = (("2025-02-08T11:00:00Z", "All right then."),)
+"""By then all that was said before stands in the index, and can move."""
 
 
 @pytest.fixture(name="url", scope="module")
 def _url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server of the API, with a short short-term memory; alice has said something, bob has not."""
     home = tmp_path_factory.mktemp("look")
-    with served(home / "api", settings=SETTINGS) as (url, _):
-        turns = home / "turns.jsonl"
-        lines = [
-            {"role": role, "content": text if role == "user" else "I see.", "at": at, "session": "s1"}
-            for at, text in SAID
-            for role in ("user", "assistant")
-        ]
-        turns.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
-        environment = {"HEARTH_URL": url, "HEARTH_API_KEY": secret("alice")}
-        done = CliRunner().invoke(app, ["import", str(turns)], env=environment)
-        assert done.exit_code == 0, done.output
-        for _ in range(300):
-            found = CliRunner().invoke(app, ["tiers", "--json"], env=environment)
-            tiers = json.loads(found.stdout)
-            if (tiers["mid_term"]["pages"], tiers["long_term"]["superseded"]) == (4, 1):
-                break
-            time.sleep(0.05)
+    with served(home / "api", settings=SETTINGS) as (url, drain):
+        for said in (SAID, LATER):
+            turns = home / "turns.jsonl"
+            lines = [
+                {"role": role, "content": text if role == "user" else "I see.", "at": at, "session": "s1"}
+                for at, text in said
+                for role in ("user", "assistant")
+            ]
+            turns.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
+            environment = {"HEARTH_URL": url, "HEARTH_API_KEY": secret("alice")}
+            done = CliRunner().invoke(app, ["import", str(turns)], env=environment)
+            assert done.exit_code == 0, done.output
+            drain()
         yield url
 
 
@@ -83,7 +80,7 @@ def test_tiers_are_plain_on_a_pipe(run: Run) -> None:
     lines = done.stdout.splitlines()
     assert [line.split()[0] for line in lines[:5]] == ["tier", "short-term", "mid-term", "long-term", "7"]
     assert "1 of 2 pages, of 1 session," in lines[1]
-    assert "of 30 segments, of 4 pages" in lines[2]
+    assert "of 30 segments, of 5 pages" in lines[2]
     assert any("salt" in line and "soup" in line for line in lines[7:])
     assert not set("█▏▎▍▌▋▊▉") & set(done.stdout)
     assert "summed up from a heat of 5 on" in done.stderr
@@ -92,9 +89,13 @@ def test_tiers_are_plain_on_a_pipe(run: Run) -> None:
     assert "segment" not in run("tiers", key="bob").stdout.partition("\n\n")[2]
 
 
-def test_tiers_have_bars_in_a_terminal(run: Run, terminal: None) -> None:
-    """Beside the numbers, of what is warm at all."""
+def test_a_terminal_is_drawn_on(run: Run, terminal: None) -> None:
+    """Bars, curves and spans stand beside the numbers."""
     assert run("tiers").exit_code == 0
+    drawn = run("timeline").stdout
+    assert drawn.count("over time") == 2
+    assert "━" in drawn
+    assert "▁" in drawn
 
 
 def test_why_tells_a_story(run: Run) -> None:
@@ -104,8 +105,9 @@ def test_why_tells_a_story(run: Run) -> None:
     done = run("why", chur["id"])
     assert done.exit_code == 0, done.output
     lines = [line.split() for line in done.stdout.splitlines()]
-    assert [line[2] for line in lines[1:4]] == ["said", "read", "moved"]
-    assert "replaced" in done.stdout
+    happened = [line[2] for line in lines[1:]]
+    assert happened[:2] == ["said", "read"]
+    assert {"moved", "replaced"} <= set(happened)
     assert "“I live in Bern now" in done.stdout
     assert "shown in 0 prompts; 0 replies drew on it" in done.stderr
     assert parsed(run("why", chur["id"], "--json"))["subject"] == "memory"
@@ -133,8 +135,9 @@ def test_a_timeline_shows_heat_and_facts(run: Run, tmp_path: Path) -> None:
     texts = [one.text or "" for one in drawn.iter("{http://www.w3.org/2000/svg}text")]
     assert any("soup" in text for text in texts)
     assert "Chur" in texts
-    assert len(list(drawn.iter("{http://www.w3.org/2000/svg}polyline"))) == 3
-    segment = parsed(run("tiers", "--json"))["mid_term"]["items"][0]["id"]
+    segments = parsed(run("tiers", "--json"))["mid_term"]["items"]
+    assert len(list(drawn.iter("{http://www.w3.org/2000/svg}polyline"))) == len(segments) > 1
+    segment = segments[0]["id"]
     of_segment = run("timeline", segment)
     assert [line.split()[3] for line in of_segment.stdout.splitlines()[1:]][-1] == "now"
     fact = homes and parsed(run("list", "--json"))["items"][0]["id"]
