@@ -184,8 +184,10 @@ def _memory_group(kind: MemoryType) -> Group:
     match kind:
         case "persona":
             return "profile"
-        case "fact" | "episode":
+        case "fact":
             return "facts"
+        case "episode":
+            return "conversation"
         case "knowledge":
             return "knowledge"
         case _:

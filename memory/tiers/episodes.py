@@ -16,8 +16,6 @@ _SENTENCES: Final = 4
 """Sentences of an episode at most."""
 _LONGEST: Final = 240
 """Characters of one sentence at most."""
-_TELLING: Final = 3
-"""Keywords that name an episode where nothing was told in it."""
 
 
 class _Sentence(NamedTuple):
@@ -29,15 +27,12 @@ class _Sentence(NamedTuple):
 def episode_text(segment: Segment, pages: Sequence[Page]) -> str:
     """The days, and the sentences of the user's that say most of the topic, in their order.
 
-    Questions are left out where something was told. `pages` oldest first. Empty for pages without words.
+    `pages` oldest first. Empty where nothing was told, but only asked.
     """
     told = _sentences(segment, pages)
     best = sorted(told, key=lambda one: (-one.worth, one.order))[:_SENTENCES]
-    lines = [one.text for one in sorted(best, key=lambda one: one.order)]
-    if not lines:
-        lines = [", ".join(list(segment.keywords)[:_TELLING])]
-    words = " ".join(line for line in lines if line)
-    return f"{_days(pages)}: {words}" if words and pages else ""
+    words = " ".join(one.text for one in sorted(best, key=lambda one: one.order))
+    return f"{_days(pages)}: {words}" if words else ""
 
 
 def _sentences(segment: Segment, pages: Sequence[Page]) -> list[_Sentence]:
