@@ -137,7 +137,7 @@ def test_the_whole_block():
         "</hearth-memory>\n"
         "Now answer the message above the reference data."
     )
-    assert block.items == ("i1", "f2", "f1", "e1", "p1", "p2", "p3", "k1")
+    assert block.items == ("i1", "f2", "f1", "p1", "p2", "p3", "e1", "k1")
 
 
 def test_equal_input_in_any_order_gives_equal_bytes():
