@@ -9,6 +9,7 @@ from hearth.memory import metrics
 from hearth.memory.events.kinds import Event, PageClosed, Payload, RecallDrawn, StepCaptured
 from hearth.memory.ports import Consumers, EventLog, ExchangeState
 from hearth.memory.recall.drawn import USED, drawn_shares
+from hearth.memory.runner import all_different
 from hearth.memory.tiers.branches import KINDS, Tree, apply, grow
 from hearth.memory.tiers.indexed import as_stored, record_text
 from hearth.memory.tiers.pages import decide_pages, decisions, needs_tree, parent_of, step_of
@@ -36,13 +37,7 @@ class PageDecider:
 
     def together(self, events: Sequence[Event]) -> int:
         """How many of the head may be handled at once: at most one event of each session."""
-        sessions: set[tuple[str, str, str]] = set()
-        for count, event in enumerate(events):
-            session = (event.tenant, event.user, event.session)
-            if session in sessions:
-                return count
-            sessions.add(session)
-        return len(events)
+        return all_different((event.tenant, event.user, event.session) for event in events)
 
     async def probe(self, event: Event) -> None:
         """There is no store to be down."""

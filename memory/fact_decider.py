@@ -13,6 +13,7 @@ from hearth.memory.events.kinds import Event, PageClosed, PageForgotten, PageMov
 from hearth.memory.extract.attributes import subject_key, value_key
 from hearth.memory.outdating import outdated_pages
 from hearth.memory.ports import Clock, EventLog, Extractor
+from hearth.memory.runner import all_different
 from hearth.memory.tiers.facts import Facts, Told, chain_of, changes, is_late, pages_of, retold, tell
 from hearth.memory.tiers.indexed import as_stored
 from hearth.memory.tiers.life import LifePolicy
@@ -45,12 +46,7 @@ class FactDecider:
 
     def together(self, events: Sequence[Event]) -> int:
         """How many of the head may be handled at once: one a user, whose facts rest on one another."""
-        users: set[tuple[str, str]] = set()
-        for count, event in enumerate(events):
-            if (event.tenant, event.user) in users:
-                return count
-            users.add((event.tenant, event.user))
-        return len(events)
+        return all_different((event.tenant, event.user) for event in events)
 
     async def probe(self, event: Event) -> None:
         """There is no store to be down."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -46,6 +46,16 @@ class Consumer(Protocol):
     async def handle(self, events: Sequence[Event]) -> list[Event]:
         """Do what the events ask for, as often as it takes; return the decisions to append."""
         ...
+
+
+def all_different(keys: Iterable[Hashable]) -> int:
+    """How many of the first keys are each another one, so that none of their events rests on another."""
+    seen: set[Hashable] = set()
+    for key in keys:
+        if key in seen:
+            break
+        seen.add(key)
+    return len(seen)
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True):

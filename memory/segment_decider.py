@@ -18,6 +18,7 @@ from hearth.memory.events.kinds import (
     SegmentPromoted,
 )
 from hearth.memory.ports import Clock, EventLog, LongTerm, MidTerm
+from hearth.memory.runner import all_different
 from hearth.memory.segmenting import Known, Segmenting
 from hearth.memory.tiers.life import LifePolicy
 from hearth.memory.tiers.pages import decisions
@@ -55,12 +56,7 @@ class SegmentDecider:
 
     def together(self, events: Sequence[Event]) -> int:
         """How many of the head may be handled at once: one a user, whose segments rest on one another."""
-        users: set[tuple[str, str]] = set()
-        for count, event in enumerate(events):
-            if (event.tenant, event.user) in users:
-                return count
-            users.add((event.tenant, event.user))
-        return len(events)
+        return all_different((event.tenant, event.user) for event in events)
 
     async def probe(self, event: Event) -> None:
         """Raise StoreUnavailable if long-term memory, which has the vectors, is down."""
