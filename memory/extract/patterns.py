@@ -145,6 +145,16 @@ class Book:
     """An order to work on a text that comes with it."""
     headers: re.Pattern[str]
     """From here on the message is somebody's mail."""
+    about: re.Pattern[str]
+    """In a line: it asks about a text, which stands in other lines."""
+    judged: re.Pattern[str]
+    """In a message of one line: it asks how a text is, which stands beside that."""
+    opens: re.Pattern[str]
+    """How a text in the first person begins."""
+    own: re.Pattern[str]
+    """In a line with a colon at its end: what the speaker says of themselves follows."""
+    quotes: re.Pattern[str]
+    """What ends with a colon behind which somebody else speaks."""
     jokes: re.Pattern[str]
     tools: re.Pattern[str]
     """Tools that are written in small letters too."""
@@ -209,6 +219,11 @@ class _Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     onward: str = _NOTHING
     real: str = _NOTHING
     tasks: str = _NOTHING
+    about: str = _NOTHING
+    judged: str = _NOTHING
+    opens: str = _NOTHING
+    own: str = _NOTHING
+    quotes: str = _NOTHING
     headers: str = _NOTHING
     jokes: str = _NOTHING
 
@@ -239,6 +254,10 @@ def book() -> Book:
     by_sign: dict[str, list[Pattern]] = {}
     for name, one in given.items():
         _index(name, one, {**shared.words, **one.words}, by_sign if name in _UNPARTED else by_word)
+
+    def every(field: str) -> re.Pattern[str]:
+        return _any(getattr(one.message, field) for one in given.values())
+
     return Book(
         tongues={name: _tongue(one, {**shared.words, **one.words}) for name, one in given.items()},
         by_word=by_word,
@@ -247,6 +266,11 @@ def book() -> Book:
         onward=_any(one.message.onward for one in given.values()),
         real=_any(one.message.real for one in given.values()),
         tasks=_any(one.message.tasks for one in given.values()),
+        about=every("about"),
+        judged=every("judged"),
+        opens=every("opens"),
+        own=every("own"),
+        quotes=every("quotes"),
         headers=_any([shared.message.headers]),
         jokes=_any([shared.message.jokes]),
         tools=_any([shared.words["TOOLS"]]),
@@ -349,13 +373,14 @@ class Found(NamedTuple):
     end: int
     groups: dict[str, tuple[int, int]]
     """Where each named group stands that took part, whichever of its numbers."""
+    said: dict[str, str]
+    """Their words."""
 
 
 def found(match: re.Match[str], shift: int = 0) -> Found:
     """The match with all its places moved by `shift`."""
-    spans = {
-        name.rstrip("0123456789"): (match.start(name) + shift, match.end(name) + shift)
-        for name, said in match.groupdict().items()
-        if said
-    }
-    return Found(match.start() + shift, match.end() + shift, spans)
+    names = {name: name.rstrip("0123456789") for name, said in match.groupdict().items() if said}
+    spans = {to: (match.start(name) + shift, match.end(name) + shift) for name, to in names.items()}
+    return Found(
+        match.start() + shift, match.end() + shift, spans, {to: match[name] for name, to in names.items()}
+    )

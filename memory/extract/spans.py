@@ -9,10 +9,9 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from hearth.memory.extract.material import COVER, without_material, without_outputs
 from hearth.memory.extract.patterns import book
 
-COVER: Final = "\ufffc"
-"""Stands for each covered character."""
 LOOKED_AT: Final = 20_000
 """Characters of a message at most; what comes behind is a paste."""
 _SENTENCE: Final = 800
@@ -38,11 +37,11 @@ def own_words(text: str) -> str:
     Apostrophes become straight ones. Linear in the length.
     """
     text = text[:LOOKED_AT].translate(_STRAIGHT)
-    for cover in (_mail, _code, _machine_lines, _letters, _long_pastes, _quotations):
+    for cover in (_mail, _code, without_outputs, _machine_lines, _letters, _long_pastes, _quotations):
         text = cover(text)
     if _STAGE.search(text) or book().whole.search(text):
         return ""
-    text = _tasks(_fiction(text))
+    text = _tasks(_fiction(without_material(text)))
     return text if any(map(str.isalnum, text)) else ""
 
 
@@ -199,7 +198,8 @@ def _long_pastes(text: str) -> str:
 
 
 _QUOTED: Final = re.compile(
-    r"\"[^\"\n]{1,2000}\"|“[^“”]{1,2000}”|„[^„“”\"]{1,2000}[“”\"]|«[^«»]{1,2000}»|»[^«»]{1,2000}«|‹[^‹›]{1,2000}›"
+    r"(?<!\w)\"[^\"]{1,2000}\"(?!\w)|\"[^\"\n]{1,2000}\"|(?:^|\n)[ \t]*\"[^\"]{1,2000}\Z|“[^“”]{1,2000}”"
+    r"|„[^„“”\"]{1,2000}[“”\"]|«[^«»]{1,2000}»|»[^«»]{1,2000}«|‹[^‹›]{1,2000}›"
     r"|「[^「」]{1,2000}」|『[^『』]{1,2000}』|《[^《》]{1,2000}》"
     r"|(?<![\w'])'(?=\w)[^'\n]{1,300}(?:'\w[^'\n]{0,300}){0,9}'(?!\w)"
 )
