@@ -70,7 +70,9 @@ class Pattern:
     order: bool
     """It tells the assistant to do something, with what else leads a clause in: `please`."""
     anywhere: bool
-    """It need not begin a clause."""
+    """It need not begin a clause, and holds in a question too."""
+    bare: bool
+    """It may begin a sentence without its subject: `based in Hove`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +99,14 @@ class Tongue:
     """After a value: the one that is wrong, in the group `wrong`."""
     inverted: re.Pattern[str]
     """A verb before its subject: what leads the clause in belongs to it."""
+    recalls: re.Pattern[str]
+    """How a question begins that asks to keep what it tells."""
+    dates: re.Pattern[str]
+    """A time in what leads a clause in."""
+    relative: re.Pattern[str]
+    """Somebody of whom a clause tells that depends on another: `my sister who`."""
+    cuts: re.Pattern[str]
+    """A word behind an occupation that is no part of it: `working`."""
     refutes: re.Pattern[str]
     """In a sentence before: what the assistant believed is wrong."""
     kin: re.Pattern[str]
@@ -106,6 +116,8 @@ class Tongue:
     """Whom `he` and `she` can't be."""
     her: frozenset[str]
     him: frozenset[str]
+    home: frozenset[str]
+    """Relations that need no `my`: `mum`."""
     mine: frozenset[str]
     """What makes a relation the speaker's own: `my`."""
     stop: frozenset[str]
@@ -121,8 +133,20 @@ class Tongue:
     joining: frozenset[str]
     """Words between a list's last two items."""
     articles: frozenset[str]
+    hedges: frozenset[str]
+    """Words before one of a list's items that say how much of it: `a bit of`."""
     subjects: tuple[tuple[str, tuple[str, ...]], ...]
     """How a clause begins, the longest first, with what a later one may lack."""
+    bare: tuple[str, ...]
+    """What a clause may lack that begins a sentence: the speaker."""
+    firsts: re.Pattern[str]
+    """A verb whose form tells that the speaker is its subject, where that lacks: `wohne in Köln`."""
+    bare_keys: str
+    """Keys that such a clause has none of: `i`."""
+    severs: frozenset[str]
+    """Conjunctions behind which a clause lacks nothing: `so no cats`."""
+    copulas: tuple[str, ...]
+    """What may lack behind somebody else: nothing, `is`."""
     relations: tuple[tuple[str, re.Pattern[str]], ...]
     """Attributes with the words for them."""
 
@@ -185,6 +209,7 @@ class _Say(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     full: bool = False
     order: bool = False
     anywhere: bool = False
+    bare: bool = False
 
 
 class _Guards(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -200,6 +225,11 @@ class _Guards(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bad: str
     joining: str = ""
     inverted: str = _NOTHING
+    recalls: str = _NOTHING
+    dates: str = _NOTHING
+    relative: str = _NOTHING
+    cuts: str = _NOTHING
+    home: str = ""
     refutes: str = _NOTHING
     kin: str = _NOTHING
     women: str = _NOTHING
@@ -212,6 +242,12 @@ class _Guards(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     breaks: str = ""
     verbs: str = ""
     articles: str = ""
+    hedges: str = ""
+    bare: str = ""
+    firsts: str = _NOTHING
+    bare_keys: str = ""
+    severs: str = ""
+    copulas: str = ""
 
 
 class _Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -306,6 +342,7 @@ def _pattern(language: str, place: int, say: _Say, words: Mapping[str, str]) -> 
         full=say.full,
         order=say.order,
         anywhere=say.anywhere,
+        bare=say.bare,
     )
 
 
@@ -329,6 +366,11 @@ def _tongue(given: _File, words: Mapping[str, str]) -> Tongue:
         more=compiled(guards.more),
         instead=compiled(guards.instead),
         inverted=compiled(guards.inverted),
+        recalls=compiled(guards.recalls),
+        dates=compiled(guards.dates),
+        relative=compiled(guards.relative),
+        cuts=compiled(guards.cuts),
+        home=listed(guards.home),
         refutes=compiled(guards.refutes),
         kin=compiled(guards.kin),
         women=compiled(guards.women),
@@ -343,7 +385,13 @@ def _tongue(given: _File, words: Mapping[str, str]) -> Tongue:
         verbs=listed(guards.verbs),
         joining=listed(guards.joining),
         articles=listed(guards.articles),
+        hedges=listed(guards.hedges),
         subjects=tuple((begin, tuple(lacks.split("|"))) for begin, lacks in given.subjects.items()),
+        bare=tuple(guards.bare.split("|")) if guards.bare else (),
+        firsts=compiled(guards.firsts),
+        bare_keys=guards.bare_keys,
+        severs=listed(guards.severs),
+        copulas=tuple(guards.copulas.split("|")) if guards.copulas else (" ",),
         relations=tuple((name, compiled(text)) for name, text in given.relations.items()),
     )
 

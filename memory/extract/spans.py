@@ -249,6 +249,28 @@ _SHORTEST: Final = 12
 """Characters that a text to be worked on has at least."""
 
 
+def _is_asked_how(text: str, match: re.Match[str], end: int) -> bool:
+    """`how do I convert this?` is no order to do it, where it is no wording that is looked for."""
+    work = _WORK.match(text, match.start(), match.end()) is not None
+    asked = work and _HOW.search(text, max(0, match.start() - _HEAD), match.start())
+    return bool(asked) and ":" not in text[match.start() : end]
+
+
+_WORK: Final = re.compile(
+    r"(?:convert|turn|classify|analy[sz]e|extract|expand|complete|parse|tag|label)", re.I
+)
+_HOW: Final = re.compile(
+    r"(?:\A|[.!?\n])\W*(?:how|what|why|where|wie|warum|cómo|comment|pourquoi|como|come|hoe)\b[^.!?\n:]{0,60}\Z",
+    re.IGNORECASE,
+)
+_AMENDS: Final = re.compile(
+    r"\W*(?:no|non|nope|nein|nee|não|falsch|wrong|actually|update|correction|small mistake|quick update|sorry"
+    r"|hai capito male|je me suis trompée?|me equivoqué|scratch)\b",
+    re.IGNORECASE,
+)
+"""Who begins so sets a text right that the assistant wrote: it is no text that comes before the order."""
+
+
 def _tasks(text: str) -> str:
     """Covers an order to work on a text, and the text: what follows it, or else what stands before.
 
@@ -259,10 +281,16 @@ def _tasks(text: str) -> str:
         stop = _STOP.search(text, match.end())
         end = stop.start() if stop else len(text)
         position = end
+        if (
+            _HOW.search(text, max(0, match.start() - _HEAD), match.start())
+            and ":" not in text[match.start() : end]
+        ):
+            continue
         if COVER in text[match.start() : end] or (stop and COVER in stop.group()):
             text = _covered(text, match.start(), end)
             continue
         if len(text[end:].strip(" \n.?!")) < _SHORTEST and ":" not in text[match.start() : end]:
-            return _covered(text, 0, len(text))
+            start = match.start() if _AMENDS.match(text) else 0
+            return _covered(text, start, len(text))
         return _covered(text, match.start(), len(text))
     return text
