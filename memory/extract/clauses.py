@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from hearth.memory.extract.material import COVER
 from hearth.memory.extract.patterns import Tongue
-from hearth.memory.extract.spans import COVER, Sentence
+from hearth.memory.extract.spans import Sentence
 
-_MARK: Final = re.compile(rf"[,;:()\[\]–—，、；：（）،{COVER}]+\s*|\s-{{1,2}}\s+")
-_HARD: Final = re.compile(rf"[;:()\[\]–—；：（）{COVER}]|\s-{{1,2}}\s")
+_MARK: Final = re.compile(rf"(?:[;()\[\]–—，、；：（）،{COVER}]|[,:](?!(?<=\d.)\d))+\s*|\s-{{1,2}}\s+")
+_HARD: Final = re.compile(rf"[;()\[\]–—；：（）{COVER}]|:(?!(?<=\d.)\d)|\s-{{1,2}}\s")
+"""But for what stands within a number: `1:45`."""
 _LEADS: Final = 4
 """Phrases at most that stand before a clause without changing it."""
 
@@ -33,7 +35,8 @@ def clauses(text: str, sentence: Sentence, tongue: Tongue) -> list[Clause]:
     Of a question only those that stand apart from what is asked: `I'm allergic to nuts, what can I eat?`
     """
     opening = _clause(text, sentence.start, sentence.end, "", tongue)
-    end = _asked_from(text, sentence, tongue) if sentence.asks else sentence.end
+    asks = sentence.asks and not tongue.recalls.match(text, sentence.start, sentence.end)
+    end = _asked_from(text, sentence, tongue) if asks else sentence.end
     starts = [_clause(text, at, end, by, tongue) for at, by in sorted(_parted(text, sentence, end, tongue))]
     if opening.asked:
         starts = [clause for clause in starts if _MARK.match(clause.after)]
@@ -42,7 +45,7 @@ def clauses(text: str, sentence: Sentence, tongue: Tongue) -> list[Clause]:
 
 def _clause(text: str, whole: int, end: int, after: str, tongue: Tongue) -> Clause:
     start = _led(text, whole, end, tongue)
-    asked = tongue.asks.match(text, start, end) is not None
+    asked = tongue.asks.match(text, start, end) is not None and not tongue.firsts.match(text, start, end)
     if asked and start > whole and tongue.inverted.match(text, start, end):
         asked = False  # `since May I live in Bern`: what stands before the verb has turned it round
     return Clause(whole, start, after, asked)
@@ -62,10 +65,10 @@ def segment_end(text: str, place: int, sentence: Sentence) -> int:
     return hard.start() if hard else sentence.end
 
 
-def plainly_said(text: str, sentence: Sentence, start: int, end: int, tongue: Tongue) -> bool:
-    """False where the clause at `start` to `end` is wished for, doubted, conditional or somebody's speech."""
-    return not tongue.unreal.search(text, start, end) and not tongue.governs.search(
-        text, sentence.start, start
+def plainly_said(text: str, sentence: Sentence, clause: Clause, end: int, tongue: Tongue) -> bool:
+    """False where the clause, up to `end`, is wished for, doubted, conditional or somebody's speech."""
+    return not tongue.unreal.search(text, clause.start, end) and not tongue.governs.search(
+        text, sentence.start, clause.whole
     )
 
 
@@ -84,7 +87,10 @@ def _parted(text: str, sentence: Sentence, end: int, tongue: Tongue) -> Iterator
     joined = {join.start(): join for join in tongue.joins.finditer(text, sentence.start, end)}
     for mark in _MARK.finditer(text, sentence.start, end):
         join = joined.pop(mark.end(), None)
-        yield (join or mark).end(), mark.group().strip() or "-"
+        after = mark.group().strip() or "-"
+        yield (join or mark).end(), f"{after} {join.group().strip().lower()}" if join else after
+    for who in tongue.relative.finditer(text, sentence.start, end):
+        yield who.start(), "who"
     for join in joined.values():
         yield join.end(), join.group().strip().lower()
 

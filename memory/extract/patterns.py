@@ -70,7 +70,9 @@ class Pattern:
     order: bool
     """It tells the assistant to do something, with what else leads a clause in: `please`."""
     anywhere: bool
-    """It need not begin a clause."""
+    """It need not begin a clause, and holds in a question too."""
+    bare: bool
+    """It may begin a sentence without its subject: `based in Hove`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +99,14 @@ class Tongue:
     """After a value: the one that is wrong, in the group `wrong`."""
     inverted: re.Pattern[str]
     """A verb before its subject: what leads the clause in belongs to it."""
+    recalls: re.Pattern[str]
+    """How a question begins that asks to keep what it tells."""
+    dates: re.Pattern[str]
+    """A time in what leads a clause in."""
+    relative: re.Pattern[str]
+    """Somebody of whom a clause tells that depends on another: `my sister who`."""
+    cuts: re.Pattern[str]
+    """A word behind an occupation that is no part of it: `working`."""
     refutes: re.Pattern[str]
     """In a sentence before: what the assistant believed is wrong."""
     kin: re.Pattern[str]
@@ -106,6 +116,8 @@ class Tongue:
     """Whom `he` and `she` can't be."""
     her: frozenset[str]
     him: frozenset[str]
+    home: frozenset[str]
+    """Relations that need no `my`: `mum`."""
     mine: frozenset[str]
     """What makes a relation the speaker's own: `my`."""
     stop: frozenset[str]
@@ -121,8 +133,20 @@ class Tongue:
     joining: frozenset[str]
     """Words between a list's last two items."""
     articles: frozenset[str]
+    hedges: frozenset[str]
+    """Words before one of a list's items that say how much of it: `a bit of`."""
     subjects: tuple[tuple[str, tuple[str, ...]], ...]
     """How a clause begins, the longest first, with what a later one may lack."""
+    bare: tuple[str, ...]
+    """What a clause may lack that begins a sentence: the speaker."""
+    firsts: re.Pattern[str]
+    """A verb whose form tells that the speaker is its subject, where that lacks: `wohne in Köln`."""
+    bare_keys: str
+    """Keys that such a clause has none of: `i`."""
+    severs: frozenset[str]
+    """Conjunctions behind which a clause lacks nothing: `so no cats`."""
+    copulas: tuple[str, ...]
+    """What may lack behind somebody else: nothing, `is`."""
     relations: tuple[tuple[str, re.Pattern[str]], ...]
     """Attributes with the words for them."""
 
@@ -145,6 +169,16 @@ class Book:
     """An order to work on a text that comes with it."""
     headers: re.Pattern[str]
     """From here on the message is somebody's mail."""
+    about: re.Pattern[str]
+    """In a line: it asks about a text, which stands in other lines."""
+    judged: re.Pattern[str]
+    """In a message of one line: it asks how a text is, which stands beside that."""
+    opens: re.Pattern[str]
+    """How a text in the first person begins."""
+    own: re.Pattern[str]
+    """In a line with a colon at its end: what the speaker says of themselves follows."""
+    quotes: re.Pattern[str]
+    """What ends with a colon behind which somebody else speaks."""
     jokes: re.Pattern[str]
     tools: re.Pattern[str]
     """Tools that are written in small letters too."""
@@ -175,6 +209,7 @@ class _Say(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     full: bool = False
     order: bool = False
     anywhere: bool = False
+    bare: bool = False
 
 
 class _Guards(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -190,6 +225,11 @@ class _Guards(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bad: str
     joining: str = ""
     inverted: str = _NOTHING
+    recalls: str = _NOTHING
+    dates: str = _NOTHING
+    relative: str = _NOTHING
+    cuts: str = _NOTHING
+    home: str = ""
     refutes: str = _NOTHING
     kin: str = _NOTHING
     women: str = _NOTHING
@@ -202,6 +242,12 @@ class _Guards(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     breaks: str = ""
     verbs: str = ""
     articles: str = ""
+    hedges: str = ""
+    bare: str = ""
+    firsts: str = _NOTHING
+    bare_keys: str = ""
+    severs: str = ""
+    copulas: str = ""
 
 
 class _Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -209,6 +255,11 @@ class _Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     onward: str = _NOTHING
     real: str = _NOTHING
     tasks: str = _NOTHING
+    about: str = _NOTHING
+    judged: str = _NOTHING
+    opens: str = _NOTHING
+    own: str = _NOTHING
+    quotes: str = _NOTHING
     headers: str = _NOTHING
     jokes: str = _NOTHING
 
@@ -239,6 +290,10 @@ def book() -> Book:
     by_sign: dict[str, list[Pattern]] = {}
     for name, one in given.items():
         _index(name, one, {**shared.words, **one.words}, by_sign if name in _UNPARTED else by_word)
+
+    def every(field: str) -> re.Pattern[str]:
+        return _any(getattr(one.message, field) for one in given.values())
+
     return Book(
         tongues={name: _tongue(one, {**shared.words, **one.words}) for name, one in given.items()},
         by_word=by_word,
@@ -247,6 +302,11 @@ def book() -> Book:
         onward=_any(one.message.onward for one in given.values()),
         real=_any(one.message.real for one in given.values()),
         tasks=_any(one.message.tasks for one in given.values()),
+        about=every("about"),
+        judged=every("judged"),
+        opens=every("opens"),
+        own=every("own"),
+        quotes=every("quotes"),
         headers=_any([shared.message.headers]),
         jokes=_any([shared.message.jokes]),
         tools=_any([shared.words["TOOLS"]]),
@@ -282,6 +342,7 @@ def _pattern(language: str, place: int, say: _Say, words: Mapping[str, str]) -> 
         full=say.full,
         order=say.order,
         anywhere=say.anywhere,
+        bare=say.bare,
     )
 
 
@@ -305,6 +366,11 @@ def _tongue(given: _File, words: Mapping[str, str]) -> Tongue:
         more=compiled(guards.more),
         instead=compiled(guards.instead),
         inverted=compiled(guards.inverted),
+        recalls=compiled(guards.recalls),
+        dates=compiled(guards.dates),
+        relative=compiled(guards.relative),
+        cuts=compiled(guards.cuts),
+        home=listed(guards.home),
         refutes=compiled(guards.refutes),
         kin=compiled(guards.kin),
         women=compiled(guards.women),
@@ -319,7 +385,13 @@ def _tongue(given: _File, words: Mapping[str, str]) -> Tongue:
         verbs=listed(guards.verbs),
         joining=listed(guards.joining),
         articles=listed(guards.articles),
+        hedges=listed(guards.hedges),
         subjects=tuple((begin, tuple(lacks.split("|"))) for begin, lacks in given.subjects.items()),
+        bare=tuple(guards.bare.split("|")) if guards.bare else (),
+        firsts=compiled(guards.firsts),
+        bare_keys=guards.bare_keys,
+        severs=listed(guards.severs),
+        copulas=tuple(guards.copulas.split("|")) if guards.copulas else (" ",),
         relations=tuple((name, compiled(text)) for name, text in given.relations.items()),
     )
 
@@ -349,13 +421,14 @@ class Found(NamedTuple):
     end: int
     groups: dict[str, tuple[int, int]]
     """Where each named group stands that took part, whichever of its numbers."""
+    said: dict[str, str]
+    """Their words."""
 
 
 def found(match: re.Match[str], shift: int = 0) -> Found:
     """The match with all its places moved by `shift`."""
-    spans = {
-        name.rstrip("0123456789"): (match.start(name) + shift, match.end(name) + shift)
-        for name, said in match.groupdict().items()
-        if said
-    }
-    return Found(match.start() + shift, match.end() + shift, spans)
+    names = {name: name.rstrip("0123456789") for name, said in match.groupdict().items() if said}
+    spans = {to: (match.start(name) + shift, match.end(name) + shift) for name, to in names.items()}
+    return Found(
+        match.start() + shift, match.end() + shift, spans, {to: match[name] for name, to in names.items()}
+    )

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from hearth.memory.extract.clauses import Clause, clauses, ends_at, plainly_said, segment_end
+from hearth.memory.extract.material import COVER
 from hearth.memory.extract.patterns import Found, Pattern, Tongue, book, found
-from hearth.memory.extract.spans import COVER, Sentence
+from hearth.memory.extract.spans import Sentence
 from hearth.memory.extract.values import Value, values
 from hearth.memory.types import Act
 
@@ -36,6 +37,8 @@ class Stated:
     """Where the clause stands."""
     subject: str = "user"
     wrong: str = ""
+    who: str = ""
+    """The subject as the clause has it."""
     opening: str = ""
     """What is to be said before `rest`, so that the clause can be understood alone."""
     rest: int = 0
@@ -71,45 +74,100 @@ class _Reader:
 
     def read(self, patterns: Sequence[Pattern]) -> list[Stated]:
         """What the patterns read, in the order of clauses, each attribute's value once."""
+        every = self._clauses(patterns, ())
+        if self._tongue.bare and (self._announced() or any(map(_personal, every))):
+            # one who tells of themselves may do so from the start: `vegan, 34, based in Hove`
+            every = [*self._clauses(self._with_own(patterns), self._tongue.bare), *every]
+            every.sort(key=lambda one: one.pattern.place)
+            every.sort(key=lambda one: one.start)
+        return _once([*every, *self._anywhere(patterns)])
+
+    def _announced(self) -> bool:
+        """`About me: vegan, 34`."""
+        opening = next(iter(clauses(self._text, self._sentence, self._tongue)), None)
+        return opening is not None and ":" in self._text[opening.whole : opening.start]
+
+    def _with_own(self, patterns: Sequence[Pattern]) -> list[Pattern]:
+        """The patterns with those that the speaker's own pronoun would have called."""
+        words = f"{self._text[self._sentence.start : self._sentence.end].casefold()} {self._tongue.bare_keys}"
+        language = patterns[0].language
+        return [one for one in book().likely(words) if one.language == language]
+
+    def _clauses(self, patterns: Sequence[Pattern], lacking: tuple[str, ...]) -> list[Stated]:
         every: list[Stated] = []
-        lacking: tuple[str, ...] = ()
+        reached = 0
+        loose: tuple[str, ...] = ()
         for clause in clauses(self._text, self._sentence, self._tongue):
-            here = [one for pattern in patterns for one in self._tried(pattern, clause, lacking)]
-            lacking = self._lacking(clause, here, lacking)
+            severed = clause.after.rpartition(" ")[2] in self._tongue.severs
+            given = lacking or (loose if clause.after in self._tongue.joining else ())
+            lacks = given if clause.start >= reached and not severed else ()
+            first = not clause.after or clause.after.startswith(":") or bool(lacks)
+            here = [one for pattern in patterns for one in self._tried(pattern, clause, lacks, first)]
+            reached = max([reached, *(one.end for one in here if one.attribute not in GENERAL)])
+            if clause.start >= reached or here:
+                lacking = self._lacking(clause, here, lacking)
+            loose = () if clause.asked else self._own(clause)
             every += here
-        return _once(every)
+        return every
 
     def _lacking(self, clause: Clause, here: Sequence[Stated], before: tuple[str, ...]) -> tuple[str, ...]:
-        """The subjects that the next clause may lack: those of this one, if it is a statement of the user."""
-        if not any(one.attribute not in GENERAL and one.subject == "user" for one in here):
-            return ()
-        begins = self._text[clause.start : clause.start + _BEGINNING].casefold()
-        own = next((lacks for begin, lacks in self._tongue.subjects if begins.startswith(begin)), ())
-        return own or before
+        """The subjects that the next clause may lack: those of this one, if it is a statement of somebody."""
+        told = [one for one in here if one.attribute not in GENERAL]
+        if not told:
+            return before if self._short(clause) else ()
+        if told[0].subject != "user":
+            return tuple(f"{told[0].who}{verb}" for verb in self._tongue.copulas) if told[0].who else ()
+        if told[0].opening:
+            return self._tongue.bare
+        return self._own(clause) or before
 
-    def _tried(self, pattern: Pattern, clause: Clause, lacking: tuple[str, ...]) -> Iterator[Stated]:
-        for match, left_out in self._matches(pattern, clause, lacking):
+    def _titles(self, clause: Clause) -> bool:
+        """`Learning French: best apps?`"""
+        end = ends_at(self._text, clause.start, self._sentence, self._tongue)
+        return self._text[end : end + 1] == ":"
+
+    def _own(self, clause: Clause) -> tuple[str, ...]:
+        """What a clause joined to this one may lack: the speaker, or somebody of theirs, if it begins so."""
+        who = self._tongue.kin.match(self._text, clause.start, self._sentence.end)
+        if who is not None:
+            return tuple(f"{who.group()}{verb}" for verb in self._tongue.copulas)
+        begins = self._text[clause.start : clause.start + _BEGINNING].casefold()
+        return next((lacks for begin, lacks in self._tongue.subjects if begins.startswith(begin)), ())
+
+    def _short(self, clause: Clause) -> bool:
+        """So short that it is one more thing told of the same: `she's 9, left-handed and vegan`."""
+        return ends_at(self._text, clause.start, self._sentence, self._tongue) - clause.start <= _BEGINNING
+
+    def _tried(
+        self, pattern: Pattern, clause: Clause, lacking: tuple[str, ...], first: bool
+    ) -> Iterator[Stated]:
+        for match, left_out in self._matches(pattern, clause, lacking, first):
             yield from self._said(pattern, clause, match, left_out)
 
     def _matches(
-        self, pattern: Pattern, clause: Clause, lacking: tuple[str, ...]
+        self, pattern: Pattern, clause: Clause, lacking: tuple[str, ...], first: bool
     ) -> Iterator[tuple[Found, str]]:
         """Where the pattern matches, with the subject that the clause lacks there."""
         text, end, words = self._text, self._sentence.end, pattern.text.pattern
         if pattern.order:
             match = words.match(text, clause.whole, end) or words.match(text, clause.start, end)
-            if match is not None and not self._sentence.asks:
+            if match is not None and (not self._sentence.asks or self._recalls(clause)):
                 yield found(match), ""
-        elif clause.asked:
-            return
         elif pattern.anywhere:
-            yield from (
-                (found(one), "") for one in words.finditer(text, clause.start, end) if not clause.after
-            )
+            return
+        elif clause.asked:  # `my sister lives in Oslo, is vegan`
+            if clause.after and not self._sentence.asks:
+                yield from self._without_subject(words, clause, lacking)
         elif (match := words.match(text, clause.start, end)) is not None:
             yield found(match), ""
         elif not pattern.full:
-            yield from self._without_subject(words, clause, lacking)
+            lacks_it = first and (pattern.bare or self._tongue.firsts.match(text, clause.start, end))
+            bare = self._tongue.bare if lacks_it and not self._titles(clause) else ()
+            yield from self._without_subject(words, clause, (*lacking, *bare))
+
+    def _recalls(self, clause: Clause) -> bool:
+        """`can you remember that I park on level 3?` is asked, and told."""
+        return self._tongue.recalls.match(self._text, clause.whole, self._sentence.end) is not None
 
     def _without_subject(
         self, words: re.Pattern[str], clause: Clause, lacking: tuple[str, ...]
@@ -121,10 +179,16 @@ class _Reader:
                 yield found(match, clause.start - len(subject)), subject
                 return
 
+    def _anywhere(self, patterns: Sequence[Pattern]) -> Iterator[Stated]:
+        """What holds though it is told in passing, in a question too: `a gift for my son Theo`."""
+        start, end = self._sentence.start, self._sentence.end
+        for pattern in patterns:
+            for match in pattern.text.pattern.finditer(self._text, start, end) if pattern.anywhere else ():
+                yield from self._said(pattern, Clause(match.start(), match.start()), found(match), "")
+
     def _said(self, pattern: Pattern, clause: Clause, match: Found, left_out: str) -> Iterator[Stated]:
         """What the match states: one fact a value, none where a value or its subject is none."""
-        spans = match.groups
-        said = {name: self._text[start:end] for name, (start, end) in spans.items()}
+        spans, said = match.groups, dict(match.said)
         attribute, subject = self._attribute(pattern, said), self._subject(said.get("who", ""), clause.start)
         if not attribute or not subject:
             return
@@ -133,10 +197,11 @@ class _Reader:
             return
         last = max(read[-1].end if read else match.end, spans.get("value", (0, 0))[1])
         end = last if pattern.kind == "rest" else self._behind(last, said)
-        if not self._plain(pattern, clause.start, end):
+        if not self._plain(pattern, clause, match.start if pattern.anywhere else end):
             return
-        start = self._start(pattern, clause, match, read)
-        pronoun = said.get("who", "").casefold() in self._tongue.her | self._tongue.him
+        start = clause.start if left_out else self._start(pattern, clause, match, read)
+        who = said.get("who", "")
+        pronoun = who.casefold() in self._tongue.her | self._tongue.him and not left_out
         stated = Stated(
             pattern=pattern,
             attribute="" if attribute == "@none" else attribute,
@@ -146,7 +211,8 @@ class _Reader:
             end=end,
             subject=subject,
             wrong=said.get("wrong", ""),
-            opening=subject if pronoun else left_out,
+            who=who,
+            opening=subject if pronoun else left_out.replace(who, subject, 1) if who else left_out,
             rest=spans["who"][1] if pronoun else start,
         )
         yield from (replace(stated, value=value.text) for value in read) if read else [stated]
@@ -155,8 +221,11 @@ class _Reader:
         """Where the statement begins: behind what leads it in, unless that turns its verb round."""
         if pattern.kind == "rest":
             return read[0].start
-        inverted = self._tongue.inverted.match(self._text, clause.start, self._sentence.end)
-        return clause.whole if inverted else max(clause.whole, min(clause.start, match.start))
+        tongue, text = self._tongue, self._text
+        led_by_time = tongue.inverted.match(text, clause.start, self._sentence.end) or (
+            pattern.ahead is not None and tongue.dates.search(text, clause.whole, clause.start)
+        )
+        return clause.whole if led_by_time else max(clause.whole, min(clause.start, match.start))
 
     def _values(self, pattern: Pattern, span: tuple[int, int]) -> list[Value]:
         """The values within the span, or from its start on where it has no end."""
@@ -197,7 +266,9 @@ class _Reader:
             return _small(who.rstrip(" ,"))
         if who.casefold() in tongue.her | tongue.him:
             return self._meant(who.casefold(), place)
-        any_word = who[0].islower() or who.casefold() in tongue.bad | tongue.stop
+        if who.casefold() in tongue.home:
+            return who.casefold()
+        any_word = who[0].islower() or first.split("'")[0] in tongue.bad | tongue.stop
         return "" if any_word or book().tools.fullmatch(who) else who
 
     def _meant(self, pronoun: str, place: int) -> str:
@@ -236,12 +307,16 @@ class _Reader:
             return "corrects"
         return "adds" if "also" in said else "asserts"
 
-    def _plain(self, pattern: Pattern, start: int, end: int) -> bool:
+    def _plain(self, pattern: Pattern, clause: Clause, end: int) -> bool:
         if pattern.kind == "rest":  # what is to be remembered or done may have any mood, but no hole
             if COVER in self._text[end : end + 2]:
                 return False
-            return self._tongue.governs.search(self._text, self._sentence.start, start) is None
-        return plainly_said(self._text, self._sentence, start, end, self._tongue)
+            return self._tongue.governs.search(self._text, self._sentence.start, clause.start) is None
+        return plainly_said(self._text, self._sentence, clause, end, self._tongue)
+
+
+def _personal(one: Stated) -> bool:
+    return one.subject == "user" and one.attribute not in GENERAL
 
 
 def _small(who: str) -> str:
@@ -256,5 +331,29 @@ def _once(every: Iterable[Stated]) -> list[Stated]:
         kept.setdefault((one.subject, one.attribute, one.value), one)
     read = [one for one in kept.values() if one.attribute]
     return [
-        one for one in kept.values() if one.attribute or not any(one.start <= r.start < one.end for r in read)
+        one
+        for one in kept.values()
+        if (one.attribute or not any(one.start <= r.start < one.end for r in read))
+        and not any(_better(other, one) for other in read)
     ]
+
+
+_RANKS: Final = {
+    **dict.fromkeys(("event", "plan", "instruction"), 1),
+    **dict.fromkeys(("appointment", "habit", "goal"), 2),
+}
+"""How much less an attribute tells than others of the same clause; most tell all."""
+_LIKED: Final = ("dislikes", "plays", "hobby", "likes")
+"""What is disliked, done or liked; the first of them says the others."""
+
+
+def _better(other: Stated, one: Stated) -> bool:
+    """What the other tells is told with more by it, in the same clause."""
+    shared = other.start < one.end and one.start < other.end
+    if other is one or not shared or other.subject != one.subject:
+        return False
+    if other.attribute == one.attribute and one.value != other.value and one.value in other.value:
+        return True
+    if other.value in one.value and {one.attribute, other.attribute} <= set(_LIKED):
+        return _LIKED.index(other.attribute) < _LIKED.index(one.attribute)
+    return one.attribute in _RANKS and _RANKS[one.attribute] < _RANKS.get(other.attribute, 3)

@@ -66,7 +66,7 @@ def _fact(page: Page, text: str, one: Stated) -> CandidateFact | None:
     """The statement as a candidate; None where it needs a time and has none."""
     pattern, day = one.pattern, local_day(page.occurred_at, page.timezone)
     named = times(text, one.start, one.end, pattern.language, day, pattern.ahead)
-    if pattern.dated and not named:
+    if pattern.dated and not any(when.bound != "since" or not pattern.ahead for when in named):
         return None
     fact = CandidateFact(
         statement=_statement(page.user_text, one, named),

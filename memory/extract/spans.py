@@ -9,10 +9,9 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from hearth.memory.extract.material import COVER, without_material, without_outputs
 from hearth.memory.extract.patterns import book
 
-COVER: Final = "\ufffc"
-"""Stands for each covered character."""
 LOOKED_AT: Final = 20_000
 """Characters of a message at most; what comes behind is a paste."""
 _SENTENCE: Final = 800
@@ -38,11 +37,11 @@ def own_words(text: str) -> str:
     Apostrophes become straight ones. Linear in the length.
     """
     text = text[:LOOKED_AT].translate(_STRAIGHT)
-    for cover in (_mail, _code, _machine_lines, _letters, _long_pastes, _quotations):
+    for cover in (_mail, _code, without_outputs, _machine_lines, _letters, _long_pastes, _quotations):
         text = cover(text)
     if _STAGE.search(text) or book().whole.search(text):
         return ""
-    text = _tasks(_fiction(text))
+    text = _tasks(_fiction(without_material(text)))
     return text if any(map(str.isalnum, text)) else ""
 
 
@@ -199,7 +198,8 @@ def _long_pastes(text: str) -> str:
 
 
 _QUOTED: Final = re.compile(
-    r"\"[^\"\n]{1,2000}\"|“[^“”]{1,2000}”|„[^„“”\"]{1,2000}[“”\"]|«[^«»]{1,2000}»|»[^«»]{1,2000}«|‹[^‹›]{1,2000}›"
+    r"(?<!\w)\"[^\"]{1,2000}\"(?!\w)|\"[^\"\n]{1,2000}\"|(?:^|\n)[ \t]*\"[^\"]{1,2000}\Z|“[^“”]{1,2000}”"
+    r"|„[^„“”\"]{1,2000}[“”\"]|«[^«»]{1,2000}»|»[^«»]{1,2000}«|‹[^‹›]{1,2000}›"
     r"|「[^「」]{1,2000}」|『[^『』]{1,2000}』|《[^《》]{1,2000}》"
     r"|(?<![\w'])'(?=\w)[^'\n]{1,300}(?:'\w[^'\n]{0,300}){0,9}'(?!\w)"
 )
@@ -249,6 +249,28 @@ _SHORTEST: Final = 12
 """Characters that a text to be worked on has at least."""
 
 
+def _is_asked_how(text: str, match: re.Match[str], end: int) -> bool:
+    """`how do I convert this?` is no order to do it, where it is no wording that is looked for."""
+    work = _WORK.match(text, match.start(), match.end()) is not None
+    asked = work and _HOW.search(text, max(0, match.start() - _HEAD), match.start())
+    return bool(asked) and ":" not in text[match.start() : end]
+
+
+_WORK: Final = re.compile(
+    r"(?:convert|turn|classify|analy[sz]e|extract|expand|complete|parse|tag|label)", re.I
+)
+_HOW: Final = re.compile(
+    r"(?:\A|[.!?\n])\W*(?:how|what|why|where|wie|warum|cómo|comment|pourquoi|como|come|hoe)\b[^.!?\n:]{0,60}\Z",
+    re.IGNORECASE,
+)
+_AMENDS: Final = re.compile(
+    r"\W*(?:no|non|nope|nein|nee|não|falsch|wrong|actually|update|correction|small mistake|quick update|sorry"
+    r"|hai capito male|je me suis trompée?|me equivoqué|scratch)\b",
+    re.IGNORECASE,
+)
+"""Who begins so sets a text right that the assistant wrote: it is no text that comes before the order."""
+
+
 def _tasks(text: str) -> str:
     """Covers an order to work on a text, and the text: what follows it, or else what stands before.
 
@@ -259,10 +281,16 @@ def _tasks(text: str) -> str:
         stop = _STOP.search(text, match.end())
         end = stop.start() if stop else len(text)
         position = end
+        if (
+            _HOW.search(text, max(0, match.start() - _HEAD), match.start())
+            and ":" not in text[match.start() : end]
+        ):
+            continue
         if COVER in text[match.start() : end] or (stop and COVER in stop.group()):
             text = _covered(text, match.start(), end)
             continue
         if len(text[end:].strip(" \n.?!")) < _SHORTEST and ":" not in text[match.start() : end]:
-            return _covered(text, 0, len(text))
+            start = match.start() if _AMENDS.match(text) else 0
+            return _covered(text, start, len(text))
         return _covered(text, match.start(), len(text))
     return text

@@ -37,7 +37,7 @@ _LONGEST: Final = 8
 _ITEMS: Final = 6
 """Of a list at most."""
 _PIECE: Final = re.compile(
-    r"(?P<word>(?:Dr|Mr|Mrs|Ms|Prof|St)\.|[^\W_](?:[\w'+#/&.-]*[\w'+#])?)|(?P<comma>[,、，])"
+    r"(?P<word>(?:Dr|Mr|Mrs|Ms|Prof|St)\.|\d+(?:[:.,]\d+)+|[^\W_](?:[\w'+#/&.-]*[\w'+#])?)|(?P<comma>[,、，])"
     r"|(?P<quote>[\"“”„«»‹›「」『』《》])|\S"
 )
 _CONNECTING: Final = (
@@ -143,7 +143,7 @@ _BEFORE_PLACES: Final = frozenset(_WHEREABOUTS.split())
 def _casual(words: _Words, run: list[_Word], most: int) -> list[Value]:
     """A name in small letters, of a speaker who has no capitals at all."""
     tongue = words.tongue
-    taken = _until(run, tongue.stop | tongue.soft)
+    taken = _until(run, tongue.stop | tongue.soft | tongue.joining)
     if not words.casual or not 0 < len(taken) <= most or taken[0].folded in tongue.bad | tongue.articles:
         return []
     return (
@@ -211,6 +211,8 @@ def _job(words: _Words) -> list[Value]:
     """`nurse`, `senior software engineer`, without the article."""
     tongue = words.tongue
     taken = words.without_article(_until(next(words.runs())[0], tongue.stop | tongue.soft | tongue.joining))
+    cut = next((i for i, word in enumerate(taken) if i and tongue.cuts.fullmatch(word.text)), len(taken))
+    taken = taken[:cut]
     return [words.value(taken)] if 0 < len(taken) <= 5 and taken[0].folded not in tongue.bad else []
 
 
@@ -233,7 +235,8 @@ def _listed(words: _Words, stops: frozenset[str]) -> list[Value]:
     for run, sign in words.runs():
         joined = False
         for number, item in enumerate(_items(run, tongue)):
-            taken = _item(words, _until(item, stops), first=not found and not pending)
+            first = not found and not pending
+            taken = _item(words, _until(item if first else _unhedged(item, tongue), stops), first=first)
             if taken is None:
                 return found
             value = words.value(taken)
@@ -249,6 +252,12 @@ def _listed(words: _Words, stops: frozenset[str]) -> list[Value]:
         if sign != "," or joined or len(found) + len(pending) > _ITEMS:
             return found
     return found
+
+
+def _unhedged(item: list[_Word], tongue: Tongue) -> list[_Word]:
+    """Without `a bit of`."""
+    begins = next((i for i, word in enumerate(item) if word.folded not in tongue.hedges), 0)
+    return item[begins:]
 
 
 def _item(words: _Words, item: list[_Word], *, first: bool) -> list[_Word] | None:
