@@ -1,6 +1,6 @@
 """How much of what exchanges tell the rules read, and how much of what they read was told.
 
-    python benchmarks/extraction.py [--half dev|both] [--show] [--json FILE]
+    python benchmarks/extraction.py [--half dev|held|both] [--show] [--json FILE]
 
 `labelled.py` says what the labels mean and when a fact matches one. `precision` is the share of right facts
 among those read, but for readings that are neither right nor wrong, and `recall` the share of labelled facts

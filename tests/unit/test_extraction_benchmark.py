@@ -200,13 +200,16 @@ def _as_found(label: Label, exchange: Exchange) -> CandidateFact:
     )
 
 
-def test_there_are_enough_of_every_kind() -> None:
-    """Of each category alike, about half without a fact, and no id or text twice."""
-    exchanges = read("dev")
-    categories = Counter(one.category for one in exchanges)
-    assert len(categories) == 19
-    assert min(categories.values()) == 16
-    assert len(exchanges) == 320
-    assert 140 <= sum(not one.facts for one in exchanges) <= 180
-    assert 180 <= sum(one.language == "en" for one in exchanges) <= 204
-    assert len({one.id for one in exchanges}) == len({one.user for one in exchanges}) == len(exchanges)
+def test_the_halves_are_of_one_kind() -> None:
+    """The same share of each category, about half without a fact, and no id or text twice."""
+    dev, held = (read(half) for half in ("dev", "held"))
+    kinds, held_kinds = (Counter(one.category for one in exchanges) for exchanges in (dev, held))
+    assert kinds == {category: 2 * count for category, count in held_kinds.items()}
+    assert len(held_kinds) == 19
+    assert min(held_kinds.values()) == 8
+    for exchanges, count in ((dev, 320), (held, 160)):
+        assert len(exchanges) == count
+        assert 70 <= sum(not one.facts for one in exchanges) * 160 / count <= 90
+        assert 90 <= sum(one.language == "en" for one in exchanges) * 160 / count <= 102
+    everything = [*dev, *held]
+    assert len({one.id for one in everything}) == len({one.user for one in everything}) == len(everything)
