@@ -571,14 +571,33 @@ class Engine:
         return sorted(same, key=lambda one: (one.occurred_at, one.id))
 
     async def forget_exchange(self, scope: Scope, exchange_id: str) -> Forgotten:
-        """Remove one exchange and its page everywhere. Raises NotFound, LogUnavailable."""
+        """Remove one exchange, its page, and what rests on it alone or sums it up, everywhere.
+
+        Raises NotFound, LogUnavailable.
+        """
         exchange = await self.exchange(scope.tenant, scope.user, exchange_id)
         generation = await self.log.generation(scope.tenant, scope.user)
-        await self._append(self._event(exchange.scope, PageForgotten(page=exchange_id), generation))
+        made = await self._made_of(exchange)
+        payloads: list[Payload] = [PageForgotten(page=exchange_id)]
+        payloads += [MemoryForgotten(memory=id, reason="its exchange was forgotten") for id in made]
+        await self._append(*(self._event(exchange.scope, one, generation) for one in payloads))
+        gone = [exchange_id, *made]
         return await self._removed(
-            ("long_term", self.long_term.delete(exchange.scope.owner, [exchange_id])),
-            ("short_term", self.short_term.drop(exchange.scope, [exchange_id])),
+            ("long_term", self.long_term.delete(exchange.scope.owner, gone)),
+            ("short_term", self.short_term.drop(exchange.scope, gone)),
         )
+
+    async def _made_of(self, exchange: Exchange) -> list[str]:
+        """Memories that rest on the exchange alone, and the episode that has it; the worker makes it anew."""
+        user = (exchange.scope.tenant, exchange.scope.user)
+        resting = [
+            fact.id
+            for fact in await self.log.facts_of(*user, exchange.id)
+            if fact.source != "api" and all(one.id == exchange.id for one in fact.evidence)
+        ]
+        of = await self.mid_term.segments_of(*user, [exchange.id])
+        known = await self.mid_term.segments_named(*user, list(of.values())) if of else []
+        return [*resting, *(one.episode for one in known if one.episode)]
 
     async def erase(self, tenant: str, user: str) -> Forgotten:
         """Remove all of a user: unreachable when this returns, purged from each store or named as pending.
