@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from hearth.config.section import Section
+from hearth.config.section import Section, yaml_word
 
 Whole: TypeAlias = Annotated[int, Field(ge=1)]
-Amount: TypeAlias = Annotated[float, Field(gt=0)]
+Amount: TypeAlias = Annotated[float, Field(gt=0, le=1_000_000)]
+Days: TypeAlias = Annotated[float, Field(gt=0, le=36_500)]
+Hours: TypeAlias = Annotated[float, Field(gt=0, le=876_000)]
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -22,7 +24,7 @@ class ShortTermSettings(Section):
     pages: Whole | None = Field(default=None, description="Pages of a user, over all sessions (10).")
     session_pages: Whole | None = Field(default=None, description="Pages of one session (10).")
     tokens: Whole | None = Field(default=None, description="Of their texts, about (8000).")
-    days: Amount | None = Field(default=None, description="Age at most (30).")
+    days: Days | None = Field(default=None, description="Age at most (30).")
     important: Share | None = Field(
         default=None, description="Importance from which a page outlives others (0.7)."
     )
@@ -31,7 +33,7 @@ class ShortTermSettings(Section):
 class SegmentSettings(Section):
     """When pages are on one topic."""
 
-    affinity: Amount | None = Field(
+    affinity: Annotated[float, Field(gt=0, le=3)] | None = Field(
         default=None, description="Nearness and shared keywords from which a page joins a segment (0.6)."
     )
     same_session: Share | None = Field(
@@ -45,7 +47,7 @@ class SegmentSettings(Section):
     neighbour: Share | None = Field(
         default=None, description="Its cosine of a page with the one before it, likewise."
     )
-    close_hours: Amount | None = Field(default=None, description="Silence after which a topic is over (72).")
+    close_hours: Hours | None = Field(default=None, description="Silence after which a topic is over (72).")
     gain: Whole | None = Field(
         default=None, description="Pages that a segment has to gain before it is summed up again (3)."
     )
@@ -60,10 +62,10 @@ class HeatSettings(Section):
         default=None, description="Part of that for a recall which it did not draw on (0.2)."
     )
     page: Amount | None = Field(default=None, description="Of a page that joins (1).")
-    recency: Annotated[float, Field(ge=0)] | None = Field(
+    recency: Annotated[float, Field(ge=0, le=1_000_000)] | None = Field(
         default=None, description="Of the last touch, whatever it was (1)."
     )
-    fade_hours: Amount | None = Field(default=None, description="Time in which all fades to 37 % (24).")
+    fade_hours: Hours | None = Field(default=None, description="Time in which all fades to 37 % (24).")
     promotion: Amount | None = Field(default=None, description="Heat from which a segment is summed up (5).")
 
 
@@ -73,15 +75,13 @@ class LimitSettings(Section):
     segments: Whole | None = Field(default=None, description="Segments at most (2000).")
     pages: Whole | None = Field(default=None, description="Pages in them at most; empty: any number.")
     bytes: Whole | None = Field(default=None, description="Of their texts; empty: any number.")
-    days: Amount | None = Field(
-        default=None, description="Since a segment was last touched; empty: for ever."
-    )
+    days: Days | None = Field(default=None, description="Since a segment was last touched; empty: for ever.")
 
 
 class RetentionSettings(Section):
     """What is kept at all; what is older is forgotten for good, in every store and in the log."""
 
-    dialogue_days: Amount | None = Field(
+    dialogue_days: Days | None = Field(
         default=None,
         description="Age at which an exchange is forgotten, with the facts and summaries that rest on it "
         "alone; empty: never.",
@@ -91,7 +91,7 @@ class RetentionSettings(Section):
 class LifeSettings(Section):
     """How memory gets better and smaller with time."""
 
-    facts: Literal["rules", "off"] | None = Field(
+    facts: Annotated[Literal["rules", "off"] | None, BeforeValidator(yaml_word)] = Field(
         default=None,
         description="How facts are read from what users say: `rules` (their explicit statements, without a "
         "model), or not at all (rules).",

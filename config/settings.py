@@ -24,7 +24,7 @@ from pydantic import (
 
 from hearth.config.life import LifeSettings, Share
 from hearth.config.problems import Problem
-from hearth.config.section import Section
+from hearth.config.section import Section, yaml_word
 from hearth.config.switches import ModeName
 
 KEY_HASH = re.compile(r"sha256:[0-9a-f]{64}")
@@ -38,11 +38,6 @@ QDRANT_URL = re.compile(r"https?://[^/@?#\s]+(?:/[^@?#\s]*)?")
 QDRANT_PREFIX = re.compile(r"[A-Za-z0-9_.-]*")
 MAX_ID = 128
 """Characters; longer ids are never a user, agent or session."""
-
-
-def _yaml_word(value: object) -> object:
-    """YAML 1.1 reads a bare on/off as a boolean; here they are words."""
-    return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
 
 
 def _header_name(value: str) -> str:
@@ -141,7 +136,7 @@ QdrantUrl: TypeAlias = Annotated[
     ),
 ]
 QdrantPrefix: TypeAlias = Annotated[str, _matching(QDRANT_PREFIX.fullmatch, "letters, digits, _, . and -")]
-MemoryMode: TypeAlias = Annotated[ModeName, BeforeValidator(_yaml_word)]
+MemoryMode: TypeAlias = Annotated[ModeName, BeforeValidator(yaml_word)]
 HeaderName: TypeAlias = Annotated[str, AfterValidator(_header_name)]
 TimeZone: TypeAlias = Annotated[str, AfterValidator(known_timezone)]
 Id: TypeAlias = Annotated[str, AfterValidator(stable_id)]

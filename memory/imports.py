@@ -20,7 +20,7 @@ def imported_steps(
     """One `step.captured` for each exchange of the turns, in order; equal input gives equal ids.
 
     An exchange is the user's turns up to and with the assistant's that answer them. `mask` is applied to
-    every text before it goes anywhere.
+    every text before it goes anywhere. After an erasure, in a later generation, the ids are others.
     """
     events: list[Event] = []
     ordered = sorted(turns, key=lambda turn: turn.at)
@@ -55,6 +55,7 @@ def _step(
     mask: Callable[[str], str],
 ) -> Event:
     identity = [
+        *([str(generation)] if generation > 1 else []),
         scope.owner,
         scope.session,
         *(t.id or f"{t.at.isoformat()} {t.role} {t.content}" for t in turns),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Final
@@ -13,7 +14,7 @@ from hearth.memory.extract.reading import Stated, stated
 from hearth.memory.extract.spans import own_words, sentences
 from hearth.memory.extract.when import When, shown, start_of, times
 from hearth.memory.recall.dates import local_day
-from hearth.memory.types import CandidateFact, Page
+from hearth.memory.types import Act, CandidateFact, Page
 
 _IMPORTANCE: Final = {
     **dict.fromkeys(("allergy", "condition", "medication", "name", "birthday", "diet"), 0.9),
@@ -30,6 +31,16 @@ _MOST: Final = 30
 """Facts of one message."""
 _HAPPENS: Final = frozenset({"plan", "appointment", "event", "visited", "goal"})
 """What has a time at which it happens; anything else holds since then."""
+_UNSERIOUS: Final = re.compile(
+    r"\b(?:just kidding|only joking|i(?:'m| am) (?:just )?(?:kidding|joking)|i lied|jk|that's a lie)\b"
+    r"|^\W*(?:please )?act (?:like|as)\b|\b(?:in|for) this fight\b|\bthe character\b",
+    re.IGNORECASE,
+)
+"""Takes back whatever a message says."""
+_NOT_BEHIND: Final = re.compile(r"\s(?:nicht|niet)(?P<more>\s+(?:mehr|meer))?\W*\Z", re.IGNORECASE)
+"""Where a verb's negation follows its object."""
+_LIVED: Final = re.compile(r"\W*(?:i|we) (?:once |previously |originally )?lived\b", re.IGNORECASE)
+"""The simple past, unlike `I've lived`: it is over."""
 _EATEN: Final = frozenset({"allergy", "diet", "condition", "dislikes"})
 """What is told of several people at once when they are cooked for."""
 
@@ -45,6 +56,8 @@ class RuleExtractor:
     def extract(self, page: Page) -> list[CandidateFact]:
         """What the user states, in order; nothing of most messages. Pure, and linear in the text's length."""
         text = own_words(page.user_text)
+        if _UNSERIOUS.search(text):
+            return []
         found: dict[tuple[str, ...], CandidateFact] = {}
         for sentence in sentences(text):
             for one in stated(text, sentence):
@@ -68,13 +81,16 @@ def _fact(page: Page, text: str, one: Stated) -> CandidateFact | None:
     named = times(text, one.start, one.end, pattern.language, day, pattern.ahead)
     if pattern.dated and not any(when.bound != "since" or not pattern.ahead for when in named):
         return None
+    act = _act(text, one)
+    if act is None:
+        return None
     fact = CandidateFact(
         statement=_statement(page.user_text, one, named),
         quote=page.user_text[one.start : one.end],
         subject=one.subject,
         attribute=one.attribute,
         value=_value(text, one, named),
-        act=one.act,
+        act=act,
         wrong=one.wrong,
         language=pattern.language,
         confidence=_LESS_SURE if one.opening or one.subject != "user" else _SURE,
@@ -83,10 +99,20 @@ def _fact(page: Page, text: str, one: Stated) -> CandidateFact | None:
     return _timed(fact, named, day, page.timezone, moved=pattern.ahead is False)
 
 
+def _act(text: str, one: Stated) -> Act | None:
+    """What the statement does, by what stands behind it too; None where that takes it back, or it is past."""
+    if one.attribute == "residence" and one.act == "asserts" and _LIVED.match(text, one.rest):
+        return None
+    behind = _NOT_BEHIND.search(text[one.start : one.end]) if one.act == "asserts" else None
+    if behind is None:
+        return one.act
+    return "ends" if behind["more"] else None
+
+
 def _value(text: str, one: Stated, named: Sequence[When]) -> str:
-    """The value as said; of what happens without when it does."""
+    """The value as said; of what happens without when it does. A free statement has none."""
     if one.attribute not in _HAPPENS or one.pattern.kind != "phrase" or not named:
-        return one.value if one.attribute else ""
+        return one.value if one.attribute or one.act == "corrects" else ""
     tongue = book().tongues[one.pattern.language]
     before, _, _ = one.value.partition(text[named[0].start : named[0].end])
     words = before.split()

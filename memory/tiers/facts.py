@@ -173,6 +173,8 @@ def _correct(known: Facts, told: Told) -> Facts:
     if wrong is None:
         asserted = told._replace(said=structs.replace(said, act="asserts"))
         return _assert(known, asserted) if said.attribute else known
+    if value_key(wrong.value) == value_key(said.value):
+        return known  # it is right already: whoever got it wrong was not the memory
     start = _start(wrong)
     right = structs.replace(
         _fact(told),

@@ -102,3 +102,35 @@ async def test_case_50_a_secret_is_in_no_fact_and_what_stands_beside_it_is(api: 
     assert [(one.attribute, one.value) for one in await facts(api)] == [("uses", "Postgres")]
     log = " ".join(str(event.payload) for event in await api.engine.log.read(limit=1000))
     assert "FAKE0123456789" not in log
+
+
+async def test_a_correction_sets_right_what_was_said_just_before(api: Api) -> None:
+    """In the wrong one's place, with its words; what is right already stays."""
+    await say(api, "I live in Lisbon.", "Lisbon, nice.")
+    await say(api, "No, I said Porto.", "Sorry, Porto.")
+    (fact,) = await facts(api)
+    assert (fact.attribute, fact.value, fact.text, fact.source) == (
+        *("residence", "Porto", "I live in Porto.", "correction"),
+    )
+    block = (await api.engine.recall(ALICE, "Where do I live?")).block.text
+    assert "Porto" in block
+    assert "I live in Lisbon" not in block
+    await say(api, "I live in Porto.", "So you live in Lisbon.")
+    await say(api, "No, I said Porto.", "Sorry.")
+    assert [one.value for one in await facts(api)] == ["Porto"]
+
+
+async def test_what_was_erased_can_be_imported_anew(api: Api) -> None:
+    """The same turns, after an erasure, are kept again."""
+    scope = Scope(tenant="acme", user="alice")
+    at = datetime(2025, 5, 24, 12, tzinfo=UTC)
+    turns = [
+        ImportedTurn(role="user", content="I live in Oslo.", at=at, session="s2"),
+        ImportedTurn(role="assistant", content="Nice.", at=at, session="s2"),
+    ]
+    for _ in range(2):
+        await api.engine.import_turns(scope, turns)
+        await api.engine.drain()
+        assert [one.value for one in await facts(api)] == ["Oslo"]
+        await api.engine.erase("acme", "alice")
+        assert await facts(api) == []

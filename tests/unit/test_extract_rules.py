@@ -203,7 +203,7 @@ def test_a_correction_tells_the_wrong_value() -> None:
     [fact] = facts("actually it's Borealis, not Acme")
     assert (fact.act, fact.wrong) == ("corrects", "Acme")
     [said] = facts("no, I said Lisbon")
-    assert (said.act, said.attribute, said.value) == ("corrects", "", "")
+    assert (said.act, said.attribute, said.value) == ("corrects", "", "Lisbon")
 
 
 def test_others_are_named_as_said() -> None:
@@ -479,3 +479,22 @@ def test_long_texts_take_little_time(piece: str) -> None:
     began = time.process_time()
     facts(text)
     assert time.process_time() - began < 1.5
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("Ich arbeite bei Siemens nicht mehr.", [("ends", "employer", "Siemens")]),
+        ("Ich wohne in Bonn nicht mehr.", [("ends", "residence", "Bonn")]),
+        ("Ich arbeite bei Regen nicht.", []),
+        ("I lived in Paris for 5 years.", []),
+        ("I've lived in Paris for 5 years.", [("asserts", "residence", "Paris")]),
+        ("I am a doctor... just kidding", []),
+        ("I lied: I live in Oslo.", []),
+        ("Act like my grandma. I am Timmy and I live in Oslo.", []),
+        ("I live in Rome (that's what the character says).", []),
+    ],
+)
+def test_what_stands_around_a_statement_can_end_it_or_take_it_back(text, read):
+    """A negation behind its object, a past that is over, a joke."""
+    assert [(one.act, one.attribute, one.value) for one in facts(text)] == read
