@@ -67,7 +67,7 @@ from hearth.memory.recall.relevance import FITTED_FLOOR
 from hearth.memory.recall.time_search import merged, search_in_time
 from hearth.memory.recall.traces import Trace, TraceRing, trace_of
 from hearth.memory.tiers.facts import chain_of, changes, put
-from hearth.memory.tiers.indexed import as_stored, record_text
+from hearth.memory.tiers.indexed import as_stored, index_record, record_text
 from hearth.memory.tiers.outdated import as_of
 from hearth.memory.types import (
     BudgetFrom,
@@ -106,6 +106,8 @@ IMPORT_BATCH = 500
 TRACE = "trace"
 TRACE_SECONDS = 3_600
 """How long other gateways can explain a recall; a thousand calls a second fill 10 GB in that time."""
+STORED_AGAIN = 32
+"""Pages that a forgotten memory is taken out of at once; the worker comes to more."""
 CLOCKS_APART = timedelta(minutes=1)
 """How far ahead of this machine's clock a caller's may be."""
 LATEST_PAGES = 20
@@ -450,6 +452,8 @@ class Engine:
         _check_importance(importance)
         now = self.clock.now()
         occurred_at = _past(occurred_at or now, now)
+        if valid_from is not None and valid_to is not None and valid_to < valid_from:
+            raise BadInput("valid_to", valid_to.isoformat(), "a time that is not before valid_from")
         memory = Memory(
             id=uuid4().hex,
             scope=scope,
@@ -554,13 +558,25 @@ class Engine:
         Raises NotFound, LogUnavailable; a store that is down is pending.
         """
         memory = await self.memory(scope.tenant, scope.user, memory_id)
-        payloads: list[Payload] = [MemoryForgotten(memory=memory_id)]
-        payloads += await unsaid_pages(self.log, memory)
+        marked = await unsaid_pages(self.log, memory)
+        payloads: list[Payload] = [MemoryForgotten(memory=memory_id), *marked]
         await self._append(*(self._event(memory.scope, one, memory.generation) for one in payloads))
         return await self._removed(
             ("long_term", self.long_term.delete(memory.scope.owner, [memory_id])),
             ("short_term", self.short_term.drop(memory.scope, [memory_id])),
+            ("long_term", self._store_again(memory.scope, [one.page for one in marked])),
         )
+
+    async def _store_again(self, scope: Scope, pages: Sequence[str]) -> None:
+        """Bring the stores to what the log says of those pages. Raises StoreUnavailable."""
+        if not pages:
+            return
+        found = [await self.log.record(scope.tenant, scope.user, id) for id in pages[:STORED_AGAIN]]
+        held = [as_stored(page) for page in found if isinstance(page, Page) and page.state == "active"]
+        records = [index_record(page, await self.log.previous_page(page)) for page in held]
+        await self.long_term.upsert(records)
+        await self.long_term.flush()
+        await self.short_term.settle(scope, held)
 
     async def history(self, tenant: str, user: str, memory_id: str) -> list[Memory]:
         """All that was said of what a memory is about, oldest first. Raises NotFound, LogUnavailable."""
@@ -840,7 +856,7 @@ class Engine:
                 logger.warning("%s is down; the worker completes the deletion", part, exc_info=True)
                 metrics.FAILURES.labels(f"{part}.delete").inc()
                 pending.append(part)
-        return Forgotten(done=not pending, pending=tuple(pending))
+        return Forgotten(done=not pending, pending=tuple(dict.fromkeys(pending)))
 
     def _account(self, recall: Recall) -> None:
         metrics.RECALLS.labels(recall.status).inc()

@@ -162,7 +162,7 @@ def _condition(
     if where.as_of is not None:
         parts.append(("m.starts <= ? AND (m.closed IS NULL OR m.closed > ?)", [micros(where.as_of)] * 2))
     elif not where.include_superseded:
-        parts.append(("m.successor IS NULL AND (m.closed IS NULL OR m.closed > ?)", [micros(now)]))
+        parts.append(("(m.closed IS NULL OR m.closed > ?)", [micros(now)]))
     if where.types:
         parts.append((f"m.type IN ({marks(where.types)})", [*where.types]))
     for column, value in (("agent", where.agent), ("session", where.session)):

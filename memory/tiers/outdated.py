@@ -11,8 +11,13 @@ from msgspec import structs
 
 from hearth.memory.recall.abridge import ELLIPSIS, sentences
 from hearth.memory.recall.dates import local_day
+from hearth.memory.recall.function_words import FUNCTION
+from hearth.memory.recall.nothing_words import NOTHING
 from hearth.memory.types import Memory, Outdated, Page, Role
 
+_WORD: Final = re.compile(r"\w+")
+_TELLS: Final = 3
+"""Letters of a word that tells something, at least."""
 _SHORTEST: Final = 3
 """Characters of a value by which a reply's sentence is found: shorter ones stand in everything."""
 
@@ -57,4 +62,9 @@ def _shown(text: str, role: Role, told: Sequence[Outdated], at: datetime, past: 
         elif mark.until <= at:
             day = local_day(mark.until, timezone).isoformat()
             text = text.replace(mark.quote, f"{mark.quote} (until {day})", 1)
-    return text if any(map(str.isalnum, text)) else ""
+    return text if ELLIPSIS not in text or any(map(_tells, _WORD.findall(text.casefold()))) else ""
+
+
+def _tells(word: str) -> bool:
+    """True for a word worth showing a text for, of which the rest was taken out."""
+    return len(word) >= _TELLS and word not in FUNCTION and word not in NOTHING

@@ -173,7 +173,8 @@ async def test_a_forgotten_fact_is_not_recalled_from_the_words_it_was_read_from(
     """Neither from the user's, nor from a reply that names it; the rest of the exchange stays."""
     await say(api, "I work at Acme and my dog is Rex.", "Acme makes good anvils. Rex is a good name.")
     (fact,) = await facts(api)
-    await api.engine.forget(ALICE, fact["id"])
+    assert (await api.engine.forget(ALICE, fact["id"])).done
+    assert "Acme" not in await block(api, "Where do I work?")
     await api.engine.drain()
     assert await facts(api) == []
     for question in ("Where do I work?", "Where did I work before?", "What is my dog called?"):
