@@ -159,7 +159,7 @@ def _end(known: Facts, told: Told) -> Facts:
     for fact in known.values():
         if (subject_key(fact.subject), fact.attribute) != (subject_key(said.subject), said.attribute):
             continue
-        named = _says(fact, said) if said.value else all(one.id != page.id for one in fact.evidence)
+        named = _names(said, fact) if said.value else all(one.id != page.id for one in fact.evidence)
         if named and _is_open(fact, page.occurred_at):
             until = max(_start(fact), said.valid_to or page.occurred_at)
             made[fact.id] = structs.replace(fact, valid_to=until, ended_by=page.id)
@@ -271,6 +271,11 @@ def _by_hand(fact: Memory) -> Memory:
 def _beside(known: Facts, chain: Chain) -> list[Memory]:
     """Facts of that chain, in the order in which they were said."""
     return sorted((fact for fact in known.values() if chain_of(fact) == chain), key=_said_at)
+
+
+def _names(said: CandidateFact, fact: Memory) -> bool:
+    """True for the fact itself, and for a shorter name of its value: `the Skoda` for `a Skoda Octavia`."""
+    return set(value_key(said.value).split()) <= set(value_key(fact.value).split())
 
 
 def _says(fact: Memory, said: CandidateFact) -> bool:

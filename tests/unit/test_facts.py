@@ -214,3 +214,10 @@ def test_a_planned_end_is_still_open_before_it():
     assert current(after((1, until)), day=3) == ["Acme"]
     assert current(after((1, until)), day=6) == []
     assert structs.asdict(facts["1:Acme"])["successor"] == "2:Borealis"
+
+
+def test_an_end_may_name_a_value_by_a_part_of_it():
+    """`I sold the Skoda`; another one's part ends nothing."""
+    car = said("a Skoda Octavia", "owns")
+    assert current(after((1, car), (2, said("the Skoda", "owns", "ends")))) == []
+    assert current(after((1, car), (2, said("Skoda Fabia", "owns", "ends")))) == ["a Skoda Octavia"]
