@@ -196,6 +196,8 @@ def _explain(detail: ErrorDetails, origin: _Origin) -> Problem:
         return _error(origin.where(path), "unknown key", _nearest(str(path[-1]), names))
     if detail["type"] == "missing":
         return _error(origin.where(path), "is missing", f"add `{path[-1]}`: {_meaning(path)}")
+    if detail["type"] in ("model_type", "model_attributes_type", "dict_type"):
+        return _error(origin.where(path), "is no section", "expected settings by name below it")
     expected = detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     expected = expected if expected.startswith("expected") or "`" in expected else f"expected {expected}"
     whole = isinstance(detail["input"], dict | list) and model is not None

@@ -56,9 +56,12 @@ def meets(record: Record, where: MemoryFilter) -> bool:
 
 
 def is_live(record: Record, now: datetime, where: MemoryFilter) -> bool:
-    """False for a page off the live branch, and for a memory that has expired or does not hold when asked."""
+    """False for a page off the live branch or said after the moment asked for, and for a memory that has
+    expired or does not hold then.
+    """
     if isinstance(record, Page):
-        return record.state == "active" and record.kind == "dialogue"
+        said = where.as_of is None or record.occurred_at <= where.as_of
+        return said and record.state == "active" and record.kind == "dialogue"
     if record.expires_at is not None and record.expires_at <= now:
         return False
     if where.as_of is not None:

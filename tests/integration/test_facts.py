@@ -109,6 +109,10 @@ async def test_what_was_true_on_a_day_can_be_asked(api: Api) -> None:
         body = {"query": "work", "types": ["fact", "persona"], "as_of": between.isoformat()}
         found = (await alice.post("/memories/search", json=body)).json()["items"]
     assert [one["record"]["text"] for one in found] == ["I work at Acme."]
+    async with api.client("alice") as alice:
+        body = {"query": "work", "types": ["page"], "as_of": between.isoformat()}
+        pages = (await alice.post("/memories/search", json=body)).json()["items"]
+    assert [one["record"]["text"] for one in pages] == ["I work at Acme"]
     assert await facts(api, as_of=(between - timedelta(days=1)).isoformat()) == []
 
 
