@@ -19,6 +19,7 @@ from hearth.memory.recall.pool import Numbers, Pool, gather
 from hearth.memory.recall.query import about_the_past, lexical_text, shorten, told_part
 from hearth.memory.recall.rank import combine, signals
 from hearth.memory.recall.relevance import AMONG_MANY, FITTED_FLOOR, SMALL, own_size, relevance
+from hearth.memory.recall.succeeding import succeeding
 from hearth.memory.recall.time_signals import timely
 from hearth.memory.tiers.outdated import as_of
 from hearth.memory.types import Block, Page, Query, Scope, Scored, SearchResult, Shelf, ShortTermView
@@ -53,7 +54,8 @@ def recall_block(
     scores = combine(values, policy.weights)
     dates = np.zeros(len(pool.records))
     dates[pieces.record] = values["date"]
-    chances = timely(relevance(pool, query.text, embedder), dates, query)
+    chances = succeeding(pool.records, relevance(pool, query.text, embedder), query)
+    chances = timely(chances, dates, query)
     ranked = _ranked(pieces, scores)
     best = _best(pieces, ranked)
     order = list(best)

@@ -415,3 +415,25 @@ def test_a_fact_stands_for_the_words_that_it_was_read_from():
     more = page("p1", "I live in Oslo, and on weekdays I work as a nurse at the city hospital there.", "")
     block, _ = recall(found(fact, more))
     assert "nurse" in block.text
+
+
+def test_what_holds_takes_the_place_of_what_has_ended():
+    """The nearest candidate is a value that holds no more: the one that does is as likely to be wanted."""
+    about = {"subject": "user", "attribute": "residence"}
+    bern = memory("m1", "I live in Bern.", value="Bern", valid_to=NOW - timedelta(days=1), **about)
+    chur = memory("m2", "We finally moved to Chur.", value="Chur", **about)
+    other = memory("m3", "My tax form came.", subject="user", attribute="event", value="tax form")
+    candidates = (
+        Candidate(record=bern, text_score=0.75, context_score=0.75, lexical_score=6.0, coverage=0.9),
+        Candidate(record=chur, text_score=0.2, context_score=0.2),
+        Candidate(record=other, text_score=0.2, context_score=0.2),
+    )
+    filler = tuple(
+        Candidate(record=memory(f"f{n}", f"Note {n}."), text_score=0.1, context_score=0.1) for n in range(60)
+    )
+    block, verdicts = recall(
+        SearchResult(candidates=candidates + filler, vector=[1.0, 0.0]), "Where do I live?"
+    )
+    assert verdicts["m1"] == "stale"
+    assert "Chur" in block.text
+    assert "tax" not in block.text
