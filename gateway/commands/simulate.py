@@ -37,7 +37,7 @@ def simulate(
             help="Dialogue as `hearth import` takes it; none: a made-up year.", show_default=False
         ),
     ] = None,
-    days: Annotated[int, typer.Option(min=1, help="Days of the made-up year.")] = 365,
+    days: Annotated[int, typer.Option(min=1, max=3650, help="Days of the made-up year.")] = 365,
     every: Annotated[int, typer.Option(min=1, help="Days between two lines.")] = 30,
     tenant: Annotated[str, typer.Option(help="Whose policy, of the configuration.", show_default=False)] = "",
     config: Config = None,

@@ -11,7 +11,7 @@ from hearth.memory.types import Memory, Query, Record
 
 
 def succeeding(records: Sequence[Record], chances: Numbers, query: Query) -> Numbers:
-    """The chances, where each fact that holds is as likely to help as the likeliest ended one of its attribute.
+    """The chances, each fact that holds as likely to help as the likeliest ended one of its attribute.
 
     Of attributes with one value at a time: `I moved to Chur` is far from `Where do I live?`, where `I live in
     Bern` is near.
