@@ -11,7 +11,7 @@ import msgspec
 
 from hearth.memory.extract.patterns import book
 from hearth.memory.extract.reading import Stated, stated
-from hearth.memory.extract.spans import own_words, sentences
+from hearth.memory.extract.spans import Sentence, own_words, sentences
 from hearth.memory.extract.when import When, shown, start_of, times
 from hearth.memory.recall.dates import local_day
 from hearth.memory.types import Act, CandidateFact, Page
@@ -41,6 +41,14 @@ _NOT_BEHIND: Final = re.compile(r"\s(?:nicht|niet)(?P<more>\s+(?:mehr|meer))?\W*
 """Where a verb's negation follows its object."""
 _LIVED: Final = re.compile(r"\W*(?:i|we) (?:once |previously |originally )?lived\b", re.IGNORECASE)
 """The simple past, unlike `I've lived`: it is over."""
+_WORKLESS: Final = re.compile(
+    r"(?<!\w)(?:i|i've|i have) (?:just |recently |finally |actually )*"
+    r"(?:(?:quit|lost|left) my job|(?:got|was|been) (?:laid off|fired|made redundant|let go))(?!\w)"
+    r"|(?<!\w)(?:ich habe mein(?:en job|e stelle|e arbeit) (?:verloren|gekündigt|aufgegeben)"
+    r"|he perdido mi trabajo|j'ai (?:perdu|quitté) mon (?:travail|emploi)|ho perso il lavoro)(?!\w)",
+    re.IGNORECASE,
+)
+_SUPPOSED: Final = re.compile(r"\b(?:if|when|what|wish|would|could|unless|once|wenn|si|se)\b", re.IGNORECASE)
 _EATEN: Final = frozenset({"allergy", "diet", "condition", "dislikes"})
 """What is told of several people at once when they are cooked for."""
 
@@ -66,7 +74,24 @@ class RuleExtractor:
                     found.setdefault(
                         (fact.subject, fact.attribute, fact.value or fact.statement, fact.act), fact
                     )
+            if (ended := _without_work(page, text, sentence)) is not None:
+                found.setdefault(("user", "employer", ended.statement, ended.act), ended)
         return _of_known_people(list(found.values()))[:_MOST]
+
+
+def _without_work(page: Page, text: str, sentence: Sentence) -> CandidateFact | None:
+    """The end of whatever work the user had, of which such words say no name."""
+    said = _WORKLESS.search(text, sentence.start, sentence.end)
+    if (
+        said is None
+        or "?" in text[said.end() : sentence.end + 1]
+        or _SUPPOSED.search(text, sentence.start, said.start())
+    ):
+        return None
+    quote = page.user_text[said.start() : said.end()]
+    return CandidateFact(
+        statement=f"{quote[:1].upper()}{quote[1:]}.", quote=quote, attribute="employer", act="ends"
+    )
 
 
 def _of_known_people(facts: Sequence[CandidateFact]) -> list[CandidateFact]:

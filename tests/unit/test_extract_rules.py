@@ -498,3 +498,21 @@ def test_long_texts_take_little_time(piece: str) -> None:
 def test_what_stands_around_a_statement_can_end_it_or_take_it_back(text, read):
     """A negation behind its object, a past that is over, a joke."""
     assert [(one.act, one.attribute, one.value) for one in facts(text)] == read
+
+
+@pytest.mark.parametrize(
+    "text", ["I quit my job.", "well, I got laid off last week", "Ich habe meinen Job verloren."]
+)
+def test_an_end_of_work_names_no_employer(text):
+    """Whatever it was that is known, it holds no more."""
+    assert [(one.act, one.attribute, one.value) for one in facts(text) if one.attribute == "employer"] == [
+        ("ends", "employer", "")
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["What if I quit my job?", "I would know if I got fired", "He quit his job."]
+)
+def test_a_supposed_end_of_work_is_none(text):
+    """Nor is another's."""
+    assert [one for one in facts(text) if one.act == "ends" and one.subject == "user"] == []
