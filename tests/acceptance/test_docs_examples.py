@@ -42,7 +42,9 @@ def _quickstart(
         {"model_name": "gpt-4o-mini", "litellm_params": openai},
         {"model_name": "claude-sonnet-4-5", "litellm_params": anthropic},
     ]
-    running = start({"model_list": models, "hearth": {"keyless": True, "data_dir": str(home)}}, home)
+    recall = {"deadline_ms": 10_000}  # beside other tests, 150 ms are not enough for each call
+    hearth = {"keyless": True, "data_dir": str(home), "recall": recall}
+    running = start({"model_list": models, "hearth": hearth}, home)
     yield running
     assert stop(running) == 0
 
