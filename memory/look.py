@@ -98,11 +98,7 @@ async def heat(
     pages = await mid_term.members(scope.tenant, scope.user, id)
     events = await _read(log, scope, [id, *(page.id for page in pages)], ("page.segmented", *_OF_SEGMENT))
     latest = await mid_term.latest_in(scope.tenant, scope.user, [id], each=_READ_FOR_WORDS)
-    own = [
-        event
-        for event in events
-        if not isinstance(event.payload, PageSegmented) or event.payload.segment == id
-    ]
+    own = _of_segment(events, id)
     segments = {} if known.segment is None else {id: known.segment}
     words = await asyncio.to_thread(_words, segments, latest)
     live = known.state == "live"
@@ -156,6 +152,11 @@ async def _around(
     events = await _read(log, scope, sorted(beside - {id}), kinds)
     if subject != "segment":
         return events
+    return _of_segment(events, id)
+
+
+def _of_segment(events: Sequence[Event], id: str) -> list[Event]:
+    """Without the moves of its pages to other segments."""
     return [e for e in events if not isinstance(e.payload, PageSegmented) or e.payload.segment == id]
 
 

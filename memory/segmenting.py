@@ -22,7 +22,7 @@ from hearth.memory.events.kinds import (
 )
 from hearth.memory.ports import EventLog, KnownSegment, LongTerm, MidTerm, WaitingPage
 from hearth.memory.tiers.episodes import episode_text
-from hearth.memory.tiers.heat import Heat, touch, warmth
+from hearth.memory.tiers.heat import Heat, touch, warmth, with_page
 from hearth.memory.tiers.indexed import as_stored, record_text
 from hearth.memory.tiers.keywords import keywords
 from hearth.memory.tiers.life import LifePolicy
@@ -186,11 +186,8 @@ class Segmenting:
         )
 
     def _warmed(self, heat: Heat, page: WaitingPage) -> Heat:
-        """With the page, and the visits that it had in short-term memory."""
-        policy = self._policy.heat
-        heat = touch(heat, policy.page, min(page.at, self._at), policy)
-        visits = policy.visit * (page.drawn + policy.seen * page.seen)
-        return heat if page.visited is None else touch(heat, visits, page.visited, policy)
+        said, policy = min(page.at, self._at), self._policy.heat
+        return with_page(heat, said, drawn=page.drawn, seen=page.seen, visited=page.visited, policy=policy)
 
     async def _remake(self, id: str, *, without: str = "", episode: str = "") -> None:
         """The segment from the pages that it has left, with the heat that it had; gone without any."""

@@ -16,7 +16,7 @@ from hearth.memory.events.kinds import (
     SegmentVisited,
 )
 from hearth.memory.ports import WaitingPage
-from hearth.memory.tiers.heat import Heat, HeatPolicy, touch, warmth
+from hearth.memory.tiers.heat import Heat, HeatPolicy, touch, warmth, with_page
 
 What: TypeAlias = Literal["page", "visit", "promotion", "eviction", "now"]
 
@@ -65,12 +65,11 @@ def heat_points(
 
 
 def _joined(heat: Heat, page: WaitingPage | None, at: datetime, policy: HeatPolicy) -> Heat:
-    """With the page, and the visits that it had in short-term memory."""
-    said = at if page is None else min(page.at, at)
-    heat = touch(heat, policy.page, said, policy)
-    if page is None or page.visited is None:
-        return heat
-    return touch(heat, policy.visit * (page.drawn + policy.seen * page.seen), page.visited, policy)
+    """With the page; one that is no longer known counts as said when it moved."""
+    if page is None:
+        return touch(heat, policy.page, at, policy)
+    said = min(page.at, at)
+    return with_page(heat, said, drawn=page.drawn, seen=page.seen, visited=page.visited, policy=policy)
 
 
 def _point(event: Event, heat: Heat, policy: HeatPolicy, what: What, of: str) -> HeatPoint:

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final, Literal
 
-from hearth.memory.knowledge.records import DOCUMENT, VERSION
+from hearth.memory.knowledge.records import DOCUMENT, VERSION, is_everybodys
 from hearth.memory.recall.cues import ends_asking
 from hearth.memory.recall.query import about_the_past
-from hearth.memory.types import EVERYBODY, Memory, Page, Query, Record, Scope, Shelf
+from hearth.memory.types import Memory, Page, Query, Record, Scope, Shelf
 
 Reason = Literal["already present", "duplicate", "stale", "filtered"]
 
@@ -35,7 +35,7 @@ class Gate:
 
     def refuses(self, record: Record) -> Reason | None:
         """Why this record may not be recalled; None if it may."""
-        if record.scope.user == EVERYBODY:
+        if is_everybodys(record):
             return self._knowledge(record)
         # The stores filter by owner; should one fail in that, one user's words must still not reach another.
         if (record.scope.tenant, record.scope.user) != (self._scope.tenant, self._scope.user):

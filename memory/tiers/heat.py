@@ -53,6 +53,16 @@ def touch(heat: Heat, weight: float, at: datetime, policy: HeatPolicy) -> Heat:
     return Heat(level=_sum(heat.level, added), touched=last, fade_hours=policy.fade_hours)
 
 
+def with_page(
+    heat: Heat, said: datetime, *, drawn: int, seen: int, visited: datetime | None, policy: HeatPolicy
+) -> Heat:
+    """With a page that joins, said at that time, and the visits that it had in short-term memory."""
+    heat = touch(heat, policy.page, said, policy)
+    if visited is None:
+        return heat
+    return touch(heat, policy.visit * (drawn + policy.seen * seen), visited, policy)
+
+
 def order(heat: Heat, policy: HeatPolicy) -> float:
     """What segments are sorted by: the coldest has the least, now and at any other time."""
     heat = _of_policy(heat, policy)
