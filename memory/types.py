@@ -532,6 +532,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     injected: tuple[str, ...] = ()
     block: PlacedBlock | None = None
     trace: str = ""
+    tags: tuple[str, ...] = ()
+    """By which the call said to find it again."""
     ranking: Ranking | None = None
     """Of the recall that was injected; None where an earlier step's block was placed again."""
     tails: Tails = Tails()

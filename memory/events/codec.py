@@ -46,6 +46,8 @@ class Encoded(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: str
     version: int
+    raw: bytes
+    """As JSON, of which the body is the compressed form."""
     body: bytes
     payload: Payload
 
@@ -98,7 +100,23 @@ def encode(payload: Payload) -> Encoded:
     kind = str(payload.__struct_config__.tag)
     if len(raw) > MAX_BYTES:
         raise BadInput(kind, f"{len(raw)} bytes", f"at most {MAX_BYTES}")
-    return Encoded(kind=kind, version=VERSIONS[kind], body=_zstd.compressor.compress(raw), payload=payload)
+    return Encoded(kind=kind, version=VERSIONS[kind], raw=raw, body=pack(raw), payload=payload)
+
+
+def pack(raw: bytes) -> bytes:
+    """The body of a payload that is JSON."""
+    return _zstd.compressor.compress(raw)
+
+
+def content(body: bytes) -> bytes:
+    """The JSON of a body, whose checksum does not depend on how it is compressed.
+
+    Raises ValueError for a damaged body.
+    """
+    try:
+        return _decompress(body)
+    except zstandard.ZstdError as error:
+        raise ValueError(str(error)) from error
 
 
 def decode(kind: str, version: int, body: bytes) -> Payload:
@@ -137,7 +155,12 @@ def decode_line(line: bytes) -> Event:
 
 
 def _decompress(body: bytes) -> bytes:
-    """A damaged header may claim any size, and the memory is taken before the damage shows."""
+    """A damaged header may claim any size, and the memory is taken before the damage shows.
+
+    What came from an archive is JSON already.
+    """
+    if body.startswith(b"{"):
+        return body
     size = zstandard.frame_content_size(body)
     if size > MAX_BYTES:
         raise zstandard.ZstdError(f"it claims {size} bytes")

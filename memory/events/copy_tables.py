@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from hearth.memory.events.archive import is_place, stored_body
+from hearth.memory.events.codec import pack
 from hearth.memory.events.sql import USER, Database, Row, marks
 
 PAGE_ROWS = 400
@@ -93,6 +95,7 @@ OTHERS = (
     ),
     Table("evidence", ("user_id", "page", "memory"), ("user_id", "page", "memory")),
     Table("documents", ("user_id", "id"), ("user_id", "id", "seq", "name", "version", "last", "about")),
+    Table("labels", ("seq",), ("seq", "user_id", "trace", "tags", "metadata")),
     Table("chunks", ("user_id", "document", "position"), ("user_id", "document", "position", "body")),
     Table("attempts", ("consumer", "event"), ("consumer", "event", "partition", "seq", "count")),
     Table("parked", ("consumer", "seq"), ("consumer", "seq", "error")),
@@ -171,8 +174,12 @@ class Stored(NamedTuple):
     recorded: int
     parent: str | None
     subject: str
+    tenant_key: int
+    seal: bytes
+    redacted: int
     version: int | None
     body: bytes | None
+    content_seal: bytes | None
     previous: str | None
     """The user's event before it."""
 
@@ -195,11 +202,19 @@ def read_events(db: Database, after: int, condition: str = "") -> list[Stored]:
         return []
     found = db.execute(
         "SELECT e.seq, e.partition, u.tenant, u.name, e.id, e.kind, e.agent, e.session, e.generation,"
-        f" e.occurred, e.recorded, e.parent, e.subject, p.version, p.body, {_PREVIOUS}"
+        f" e.occurred, e.recorded, e.parent, e.subject, e.tenant_key, e.seal, e.redacted,"
+        f" p.version, p.body, p.seal, {_PREVIOUS}"
         f" {_EVENTS}{condition} AND e.seq <= ? ORDER BY e.seq",
         (after, _last_of_page(sizes)),
     )
-    return [Stored._make(row) for row in found]
+    return [_whole(db, Stored._make(row)) for row in found]
+
+
+def _whole(db: Database, event: Stored) -> Stored:
+    """With its payload where that is in an archive: the copy has none."""
+    if event.body is None or not is_place(event.body):
+        return event
+    return event._replace(body=pack(stored_body(db, event.body)))
 
 
 def _last_of_page(sizes: Sequence[Row]) -> int:
@@ -217,9 +232,12 @@ def write_event(db: Database, event: Stored, seq: int) -> None:
     """Add the event at the position."""
     db.execute(
         "INSERT INTO events"
-        " (seq, user_id, id, kind, agent, session, generation, occurred, recorded, parent, subject)"
-        f" VALUES (?, {USER}, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (seq, *event[2:13]),
+        " (seq, user_id, id, kind, agent, session, generation, occurred, recorded, parent, subject,"
+        f" tenant_key, seal, redacted) VALUES (?, {USER}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (seq, *event[2:16]),
     )
     if event.body is not None:
-        db.execute("INSERT INTO payloads VALUES (?, ?, ?)", (seq, event.version, event.body))
+        db.execute(
+            "INSERT INTO payloads (seq, version, body, seal) VALUES (?, ?, ?, ?)",
+            (seq, event.version, event.body, event.content_seal),
+        )

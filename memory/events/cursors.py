@@ -72,7 +72,7 @@ def parked(db: Database) -> list[tuple[str, Event, str]]:
     """What is set aside, in log order."""
     found = db.execute("SELECT consumer, error, seq FROM parked ORDER BY seq, consumer").fetchall()
     return [
-        (consumer, rows.event_of(row), error)
+        (consumer, rows.event_of(db, row), error)
         for consumer, error, seq in found
         for row in db.execute(f"{rows.EVENTS} WHERE e.seq = ?", (seq,))
     ]

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import IO, Literal, Protocol
 
 from hearth.memory.errors import BadInput, LogUnavailable
+from hearth.memory.events.sql import tenant_key
 
-SCHEMA_VERSION = 1
-"""Of schema.sql. A file with a higher one was written by a newer program and is refused."""
+SCHEMA_VERSION = 2
+"""Of schema.sql and what follows it. A higher one is a newer program's, whose file is refused."""
 
-VIEWS_VERSION = 4
+VIEWS_VERSION = 5
 """Of views.sql and the folds. Where the file's differs, the views are folded again at start."""
 
 APPLICATION_ID = 0x48727468
@@ -99,6 +100,8 @@ def prepare_schema(db: sqlite3.Connection, path: Path) -> bool:
         if _scalar(db, "SELECT count(*) FROM sqlite_master"):
             raise LogUnavailable(f"{path} is an SQLite file but no Hearth event log: choose another path")
         _create(db)
+    elif version == 1:
+        _upgrade(db)
     if _scalar(db, "PRAGMA application_id") != APPLICATION_ID:
         raise LogUnavailable(f"{path} is an SQLite file but no Hearth event log: choose another path")
     db.execute(_COPIES)
@@ -108,10 +111,24 @@ def prepare_schema(db: sqlite3.Connection, path: Path) -> bool:
 def _create(db: sqlite3.Connection) -> None:
     db.execute("BEGIN IMMEDIATE")
     run_script(db, "schema.sql")
+    run_script(db, "schema_2.sql")
     run_script(db, "views.sql")
     db.execute("INSERT INTO meta VALUES ('views', ?)", (VIEWS_VERSION,))
     db.execute(f"PRAGMA application_id={APPLICATION_ID}")
     db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+    db.execute("COMMIT")
+
+
+def _upgrade(db: sqlite3.Connection) -> None:
+    """Give a file of schema 1 what it lacks. Its events have no checksums, which `verify` says."""
+    db.execute("BEGIN IMMEDIATE")
+    run_script(db, "schema_2.sql")
+    for (tenant,) in db.execute("SELECT DISTINCT tenant FROM users").fetchall():
+        db.execute(
+            "UPDATE events SET tenant_key = ? WHERE user_id IN (SELECT id FROM users WHERE tenant = ?)",
+            (tenant_key(tenant), tenant),
+        )
+    db.execute("PRAGMA user_version=2")
     db.execute("COMMIT")
 
 

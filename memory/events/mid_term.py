@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hearth.memory.events.codec import decode, moment
+from hearth.memory.events.archive import payload_of
+from hearth.memory.events.codec import moment
 from hearth.memory.events.kinds import SegmentChanged
 from hearth.memory.events.sql import USER, Database, Row, marks
 from hearth.memory.ports import KnownSegment, WaitingPage
@@ -24,7 +25,7 @@ _PAGES = (
 def segments(db: Database, tenant: str, user: str, owner: str, *, after: int) -> list[KnownSegment]:
     """See `MidTerm.segments`."""
     sql = f"{_SEGMENTS} AND s.owner = ? AND s.changed > ? ORDER BY s.changed"
-    return [_segment(row) for row in db.execute(sql, (tenant, user, owner, after))]
+    return [_segment(db, row) for row in db.execute(sql, (tenant, user, owner, after))]
 
 
 def segments_named(db: Database, tenant: str, user: str, ids: Sequence[str]) -> list[KnownSegment]:
@@ -32,12 +33,13 @@ def segments_named(db: Database, tenant: str, user: str, ids: Sequence[str]) -> 
     if not ids:
         return []
     sql = f"{_SEGMENTS} AND s.id IN ({marks(ids)}) ORDER BY s.changed"
-    return [_segment(row) for row in db.execute(sql, (tenant, user, *ids))]
+    return [_segment(db, row) for row in db.execute(sql, (tenant, user, *ids))]
 
 
-def _segment(row: Row) -> KnownSegment:
+def _segment(db: Database, row: Row) -> KnownSegment:
     id, owner, state, level, touched, fade, episode, changed, version, body = row
-    payload = decode("segment.changed", version, body) if state == "live" and body is not None else None
+    live = state == "live" and body is not None
+    payload = payload_of(db, "segment.changed", version, body) if live else None
     return KnownSegment(
         id=id,
         owner=owner,

@@ -15,8 +15,9 @@ from psycopg.abc import Buffer
 from psycopg.rows import TupleRow
 from psycopg.types.string import StrDumperUnknown, TextLoader
 
+from hearth.memory.events.archive import NO_ARCHIVE
 from hearth.memory.events.codec import micros, moment
-from hearth.memory.events.sql import Condition, Database, Row, Rows, partition_of
+from hearth.memory.events.sql import Archive, Condition, Database, Row, Rows, partition_of
 from hearth.memory.ports import Clock
 
 T = TypeVar("T")
@@ -147,8 +148,9 @@ class _Answer:
 class PostgresDatabase:
     """See `Database`. A round trip is paid where rows are first read, and at the end for what still waits."""
 
-    def __init__(self, connection: Connection, clock: Clock | None) -> None:
+    def __init__(self, connection: Connection, clock: Clock | None, archive: Archive = NO_ARCHIVE) -> None:
         """`clock` stands in for the server's own."""
+        self.archive = archive
         self._connection = connection
         self._clock = clock
         self._waiting = False

@@ -17,12 +17,13 @@ from tenacity import AsyncRetrying, retry_if_exception_type, wait_exponential_ji
 
 from hearth.memory.errors import HearthError, LogUnavailable
 from hearth.memory.events import rows
+from hearth.memory.events.archive import NO_ARCHIVE, ArchiveMoved
 from hearth.memory.events.codec import micros
 from hearth.memory.events.kinds import Event
 from hearth.memory.events.postgres import PARTITIONS, SCHEMA, Connection, PostgresDatabase, make_months, tidy
 from hearth.memory.events.postgres_pool import PostgresPool, check_address
 from hearth.memory.events.postgres_schema import upgrade
-from hearth.memory.events.sql import Database, number_of
+from hearth.memory.events.sql import Archive, Database, number_of
 from hearth.memory.events.sql_log import LogHealth, SqlLog, refuse_unfinished
 from hearth.memory.ports import Clock
 from hearth.memory.types import SEVEN_DAYS
@@ -84,13 +85,14 @@ class PostgresLog(SqlLog):
         connections: int = 12,
         schema: str = SCHEMA,
         copying: bool = False,
+        archive: Archive = NO_ARCHIVE,
     ) -> None:
         """`clock` tells what has expired when something is read; what is written goes by the server's clock
         unless `server_clock` stands in for it. At most so many `connections`, two at least. `copying`: for a
-        copy from it or into it, which may be unfinished and is left untidied. Raises BadInput for a `url`
-        that no server can be asked by.
+        copy from it or into it, which may be unfinished and is left untidied. `archive`: where old payloads
+        are. Raises BadInput for a `url` that no server can be asked by.
         """
-        super().__init__(clock)
+        super().__init__(clock, archive)
         check_address(url)
         self._url, self._schema = url, schema
         self._server_clock = server_clock
@@ -205,7 +207,10 @@ class PostgresLog(SqlLog):
 
     async def _read(self, run: Callable[[Database], T]) -> T:
         self._check_ready()
-        return await self._pool.run(lambda one: self._database(one).snapshot(run))
+        try:
+            return await self._pool.run(lambda one: self._database(one).snapshot(run))
+        except ArchiveMoved:
+            return await self._pool.run(lambda one: self._database(one).snapshot(run))
 
     async def _look_up(self, run: Callable[[Database], T]) -> T:
         self._check_ready()
@@ -216,7 +221,7 @@ class PostgresLog(SqlLog):
             raise LogUnavailable(f"the event log is not ready: {self._last_error}")
 
     def _database(self, connection: Connection) -> PostgresDatabase:
-        return PostgresDatabase(connection, self._server_clock)
+        return PostgresDatabase(connection, self._server_clock, self.archive)
 
     async def _commit_all(self) -> None:
         while self._waiting:

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from hearth.memory.events import documents, rows
-from hearth.memory.events.codec import decode, micros, moment
+from hearth.memory.events.archive import payload_of
+from hearth.memory.events.codec import micros, moment
 from hearth.memory.events.kinds import (
     Event,
     ExchangeEnriched,
@@ -57,7 +58,7 @@ def events(
         where.append(f"e.subject IN ({marks(subjects)})")
         order = "+e.seq"  # else SQLite walks all of the user's events, which are in order already
     sql = f"{rows.EVENTS} WHERE {' AND '.join(where)} ORDER BY {order} LIMIT ?"
-    return rows.events_of(db.execute(sql, (*values, *kinds, *subjects, max(limit, 0))))
+    return rows.events_of(db, db.execute(sql, (*values, *kinds, *subjects, max(limit, 0))))
 
 
 def generation(db: Database, tenant: str, user: str) -> int:
@@ -142,7 +143,7 @@ def count_memories(db: Database, tenant: str, user: str, *, where: MemoryFilter,
 
 def _memories(db: Database, rest: str, values: Sequence[Any]) -> list[Memory]:
     sql = f"SELECT e.kind, p.version, p.body FROM memories m {_STORED} {rest}"
-    return [_memory_of(decode(*row)) for row in db.execute(sql, values)]
+    return [_memory_of(payload_of(db, *row)) for row in db.execute(sql, values)]
 
 
 def _memory_of(payload: object) -> Memory:
@@ -235,14 +236,14 @@ def _pages(db: Database, rest: str, values: Sequence[Any]) -> list[Page]:
         f"SELECT e.kind, p.version, p.body, g.state, o.version, o.body FROM pages g {_STORED}"
         f" LEFT JOIN payloads o ON o.seq = g.outdated {rest}"
     )
-    return [_page_of(row) for row in db.execute(sql, values)]
+    return [_page_of(db, row) for row in db.execute(sql, values)]
 
 
-def _page_of(row: Row) -> Page:
-    payload, state = decode(*row[:3]), row[3]
+def _page_of(db: Database, row: Row) -> Page:
+    payload, state = payload_of(db, *row[:3]), row[3]
     if not isinstance(payload, PageClosed):
         raise TypeError(f"a page's row names a {type(payload).__name__}")
-    outdated = decode("page.outdated", *row[4:]) if row[4] is not None else None
+    outdated = payload_of(db, "page.outdated", *row[4:]) if row[4] is not None else None
     told = outdated.outdated if isinstance(outdated, PageOutdated) else ()
     return msgspec.structs.replace(payload.page, state=state, outdated=told)
 
@@ -305,7 +306,7 @@ def _events_about(db: Database, tenant: str, user: str, ids: Sequence[str]) -> d
             " ORDER BY e.occurred, e.seq",
             (tenant, user, exchange_id),
         )
-        if events := [rows.event_of(row) for row in found]:
+        if events := [rows.event_of(db, row) for row in found]:
             about[exchange_id] = events
     return about
 
@@ -415,7 +416,7 @@ def idle_exchanges(db: Database, *, before: datetime, limit: int) -> list[Event]
         f"{rows.EVENTS} JOIN exchanges x ON x.last_step = e.seq AND x.user_id = e.user_id"
         " WHERE x.state = 'open' AND x.finished < ? ORDER BY x.finished LIMIT ?"
     )
-    return rows.events_of(db.execute(sql, (micros(before), max(limit, 0))))
+    return rows.events_of(db, db.execute(sql, (micros(before), max(limit, 0))))
 
 
 # -- sessions and users ------------------------------------------------------------------------------------

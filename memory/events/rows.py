@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -9,7 +10,8 @@ import msgspec
 
 from hearth.memory.errors import BadInput, StaleGeneration, UnknownEvent
 from hearth.memory.events import views
-from hearth.memory.events.codec import Encoded, decode, encode, micros, moment
+from hearth.memory.events.archive import payload_of
+from hearth.memory.events.codec import Encoded, encode, micros, moment
 from hearth.memory.events.kinds import (
     UNKNOWN,
     Event,
@@ -18,7 +20,8 @@ from hearth.memory.events.kinds import (
     StepCaptured,
     UserErased,
 )
-from hearth.memory.events.sql import USER, Database, Row, number_of
+from hearth.memory.events.seal import Content, Envelope, seal_content, seal_envelope
+from hearth.memory.events.sql import USER, Database, Row, marks, number_of, tenant_key
 
 EVENTS = (
     "SELECT e.seq, e.id, u.tenant, u.name, e.agent, e.session, e.generation, e.occurred, e.parent,"
@@ -28,8 +31,8 @@ EVENTS = (
 """Whole events, redacted ones left out; add conditions and an order."""
 
 
-def event_of(row: Row) -> Event:
-    """The event of a row of `EVENTS`. Raises UnknownEvent."""
+def event_of(db: Database, row: Row) -> Event:
+    """The event of a row of `EVENTS`. Raises UnknownEvent, LogUnavailable for an archive out of reach."""
     return Event(
         seq=row[0],
         id=row[1],
@@ -41,16 +44,16 @@ def event_of(row: Row) -> Event:
         occurred_at=moment(row[7]),
         parent=row[8],
         recorded_at=moment(row[9]),
-        payload=decode(row[10], row[11], row[12]),
+        payload=payload_of(db, row[10], row[11], row[12]),
     )
 
 
-def events_of(rows: Iterable[Row]) -> list[Event]:
+def events_of(db: Database, rows: Iterable[Row]) -> list[Event]:
     """The events of the rows before the first unreadable one. Raises UnknownEvent if that is the first."""
     events: list[Event] = []
     for row in rows:
         try:
-            events.append(event_of(row))
+            events.append(event_of(db, row))
         except UnknownEvent:
             if not events:
                 raise
@@ -89,11 +92,17 @@ class Known:
             who: db.execute(_LAST_ERASED, who)
             for who in {(e.tenant, e.user) for e in events if e.generation == UNKNOWN}
         }
+        tenants = sorted({event.tenant for event in events})
+        keyed = db.execute(f"SELECT tenant, secret FROM secrets WHERE tenant IN ({marks(tenants)})", tenants)
         named = [(e.id, e.tenant, e.user, views.subject_of(e.payload)) for e in events]
         for at in range(0, len(named), _NAMED_AT_ONCE):
             self._look_up(db, named[at : at + _NAMED_AT_ONCE])
         self.erased = {who: number_of(answer) for who, answer in asked.items()}
         """By (tenant, user): when the user was last erased, in microseconds of the log's clock."""
+        self.secrets = {tenant: bytes(secret) for tenant, secret in keyed}
+        """By tenant, made where there was none."""
+        # in one order, so that of two appends at once none waits for the other
+        self.secrets |= {tenant: secret_of(db, tenant) for tenant in tenants if tenant not in self.secrets}
 
     def began_after_erasure(self, event: Event) -> bool:
         """Whether the event is of the user's present generation by its time, with clocks that differ."""
@@ -116,6 +125,16 @@ class Known:
                 self.ids.add(event)
             if forgotten is not None:
                 self.forgotten[tenant, name, subject] = forgotten
+
+
+def secret_of(db: Database, tenant: str) -> bytes:
+    """The tenant's secret, made at first use."""
+    db.execute(
+        "INSERT INTO secrets VALUES (?, ?) ON CONFLICT (tenant) DO NOTHING",
+        (tenant, secrets.token_bytes(32)),
+    )
+    row = db.execute("SELECT secret FROM secrets WHERE tenant = ?", (tenant,)).fetchone()
+    return bytes(row[0]) if row else b""
 
 
 _LAST_ERASED = (
@@ -181,22 +200,31 @@ def _write(db: Database, known: Known, event: Event, encoded: Encoded) -> None:
     seq = known.places.following(*who)
     occurred = min(event.occurred_at, now + views.CLOCK_SKEW)
     subject = views.subject_of(event.payload)
+    refused = views.refused(event, occurred, known.forgotten.get((*who, subject)))
+    named = (event.id, *who, encoded.kind, event.agent, event.generation)
+    times = (micros(occurred), micros(now))
+    secret = known.secrets[event.tenant]
     db.execute(
         "INSERT INTO events"
-        " (seq, id, user_id, kind, agent, session, generation, occurred, recorded, parent, subject)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " (seq, id, user_id, kind, agent, session, generation, occurred, recorded, parent, subject,"
+        " tenant_key, seal, redacted) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             *(seq, event.id, user, encoded.kind, event.agent, event.session, event.generation),
-            *(micros(occurred), micros(now), event.parent, subject),
+            *(*times, event.parent, subject, tenant_key(event.tenant)),
+            *(seal_envelope(secret, Envelope(*named, *times)), int(refused)),
         ),
     )
     known.ids.add(event.id)
-    if views.refused(event, occurred, known.forgotten.get((*who, subject))):
+    if refused:
         return
+    about = Content(event.id, encoded.kind, encoded.version, event.session, event.parent, subject)
     event = msgspec.structs.replace(
         event, seq=seq, payload=encoded.payload, occurred_at=occurred, recorded_at=now
     )
-    db.execute("INSERT INTO payloads VALUES (?, ?, ?)", (seq, encoded.version, encoded.body))
+    db.execute(
+        "INSERT INTO payloads (seq, version, body, seal) VALUES (?, ?, ?, ?)",
+        (seq, encoded.version, encoded.body, seal_content(secret, about, encoded.raw)),
+    )
     views.fold(db, user, event)
     _remember(known, event)
 

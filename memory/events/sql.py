@@ -23,6 +23,25 @@ COPIED = -1
 """The stage, in the table `copies`, of a log that is the whole copy of another one."""
 
 
+class Archive(Protocol):
+    """Old payloads in compressed files. A written file never changes: another one takes its place."""
+
+    def write(self, name: str, contents: Sequence[bytes]) -> list[bytes]:
+        """Keep the contents in a new file; the place of each. Durable when it returns.
+
+        Raises LogUnavailable.
+        """
+        ...
+
+    def read(self, place: bytes) -> bytes:
+        """The content of that place. Raises ArchiveMoved where its file is gone, LogUnavailable."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Remove a file, durably. One that is absent is no error. Raises LogUnavailable."""
+        ...
+
+
 class Rows(Protocol):
     """The answer to one statement."""
 
@@ -68,6 +87,11 @@ class PastPlaces(Protocol):
 class Database(Protocol):
     """One connection, in an open transaction where something is written."""
 
+    @property
+    def archive(self) -> Archive:
+        """Where old payloads are."""
+        ...
+
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Rows:
         """Run one statement."""
         ...
@@ -106,6 +130,11 @@ class Database(Protocol):
 def partition_of(tenant: str, user: str, partitions: int) -> int:
     """Which of so many partitions of the log is the user's, the same in every process."""
     return crc32(f"{tenant}\0{user}".encode(errors="surrogatepass")) % partitions
+
+
+def tenant_key(tenant: str) -> int:
+    """By which the events of a tenant are found, together with those of few others."""
+    return crc32(tenant.encode(errors="surrogatepass"))
 
 
 def number_of(rows: Rows) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -14,7 +13,7 @@ import msgspec
 from hearth.memory.errors import BadInput, LogUnavailable
 from hearth.memory.events import cursors, documents, lookup, mid_term, reads, rows, standing, views
 from hearth.memory.events.kinds import Event
-from hearth.memory.events.sql import COPIED, Database, partition_of
+from hearth.memory.events.sql import COPIED, Archive, Database, partition_of
 from hearth.memory.ports import (
     CallState,
     Clock,
@@ -51,8 +50,9 @@ class LogHealth(msgspec.Struct, frozen=True, kw_only=True):
 class SqlLog(ABC):
     """`EventLog`, `MidTerm` and `Consumers` over three ways to ask a database, which are a form's own."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, archive: Archive) -> None:
         self._clock = clock
+        self.archive = archive
         self._secrets: dict[str, bytes] = {}
 
     @abstractmethod
@@ -143,7 +143,7 @@ class SqlLog(ABC):
     async def secret(self, tenant: str) -> bytes:
         """See `EventLog.secret`."""
         if tenant not in self._secrets:
-            self._secrets[tenant] = await self._write(lambda db: _secret(db, tenant))
+            self._secrets[tenant] = await self._write(lambda db: rows.secret_of(db, tenant))
         return self._secrets[tenant]
 
     async def generation(self, tenant: str, user: str) -> int:
@@ -358,21 +358,12 @@ class SqlLog(ABC):
         return await self._read(lambda db: cursors.lag(db, kinds, self.partitions))
 
 
-def _secret(db: Database, tenant: str) -> bytes:
-    db.execute(
-        "INSERT INTO secrets VALUES (?, ?) ON CONFLICT (tenant) DO NOTHING",
-        (tenant, secrets.token_bytes(32)),
-    )
-    row = db.execute("SELECT secret FROM secrets WHERE tenant = ?", (tenant,)).fetchone()
-    return bytes(row[0]) if row else b""
-
-
 def rebuild(db: Database) -> None:
     """Fold the whole log into the views again, in the open transaction."""
 
     def batch(after: int, limit: int) -> list[tuple[int, Event]]:
         found = db.execute(f"{rows.EVENTS} WHERE e.seq > ? ORDER BY e.seq LIMIT ?", (after, limit)).fetchall()
-        return [(row[13], rows.event_of(row)) for row in found]
+        return [(row[13], rows.event_of(db, row)) for row in found]
 
     views.rebuild(db, batch)
 

@@ -6,8 +6,9 @@ import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
 
+from hearth.memory.events.archive import NO_ARCHIVE
 from hearth.memory.events.database import VIEWS_VERSION, run_script
-from hearth.memory.events.sql import Condition
+from hearth.memory.events.sql import Archive, Condition
 from hearth.memory.ports import Clock
 
 
@@ -39,8 +40,9 @@ class SqlitePastPlaces:
 class SqliteDatabase:
     """See `Database`."""
 
-    def __init__(self, connection: sqlite3.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sqlite3.Connection, clock: Clock, archive: Archive = NO_ARCHIVE) -> None:
         self.execute = connection.execute
+        self.archive = archive
         self._clock = clock
 
     def now(self) -> datetime:

@@ -13,6 +13,7 @@ from typing import IO, Literal, TypeVar
 
 from hearth.memory.errors import LogUnavailable
 from hearth.memory.events import reads, rows
+from hearth.memory.events.archive import NO_ARCHIVE, ArchiveMoved
 from hearth.memory.events.database import (
     Synchronous,
     connect_reader,
@@ -23,7 +24,7 @@ from hearth.memory.events.database import (
     translated,
 )
 from hearth.memory.events.kinds import Event
-from hearth.memory.events.sql import Database
+from hearth.memory.events.sql import Archive, Database
 from hearth.memory.events.sql_log import LogHealth, SqlLog, rebuild, refuse_unfinished
 from hearth.memory.events.sqlite import SqliteDatabase
 from hearth.memory.events.writer import Writer
@@ -54,12 +55,16 @@ class SqliteLog(SqlLog):
         durability: Literal["power", "process"] = "power",
         clock: Clock,
         copying: bool = False,
+        archive: Archive = NO_ARCHIVE,
     ) -> None:
-        """`copying`: for a copy from it or into it, which may be unfinished."""
+        """`copying`: for a copy from it or into it, which may be unfinished.
+
+        `archive`: where old payloads are.
+        """
         self._path = path
         self._copying = copying
         self._synchronous = _SYNCHRONOUS[durability]
-        super().__init__(clock)
+        super().__init__(clock, archive)
         self._lock: IO[str] | None = None
         self._writer: Writer | None = None
         self._near: sqlite3.Connection | None = None
@@ -188,7 +193,11 @@ class SqliteLog(SqlLog):
         """On a thread of the pool, in one short transaction."""
         if self._pool is None:
             raise LogUnavailable("the event log is not open")
-        return await asyncio.get_running_loop().run_in_executor(self._pool, self._read_far, run)
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._pool, self._read_far, run)
+        except ArchiveMoved:
+            return await loop.run_in_executor(self._pool, self._read_far, run)
 
     def _read_far(self, run: Callable[[Database], T]) -> T:
         with translated("the event log can't be read"):
@@ -202,4 +211,4 @@ class SqliteLog(SqlLog):
                 db.execute("ROLLBACK")
 
     def _database(self, connection: sqlite3.Connection) -> SqliteDatabase:
-        return SqliteDatabase(connection, self._clock)
+        return SqliteDatabase(connection, self._clock, self.archive)

@@ -12,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from hearth.memory.events.codec import decode, encode, micros
+from hearth.memory.events.archive import payload_of
+from hearth.memory.events.codec import encode, micros
 from hearth.memory.events.kinds import (
     Event,
     ExchangeEnriched,
@@ -37,12 +38,13 @@ from hearth.memory.events.kinds import (
     StepCaptured,
     UserErased,
 )
+from hearth.memory.events.seal import Content, seal_content
 from hearth.memory.events.sql import Database, marks
 from hearth.memory.extract.attributes import subject_key
 from hearth.memory.filters import fold_text
 from hearth.memory.knowledge.records import version_prefix
 from hearth.memory.tiers.short_term import text_size
-from hearth.memory.types import SEVEN_DAYS, Document, Step
+from hearth.memory.types import SEVEN_DAYS, Document, Metadata, Step
 
 CLOCK_SKEW = timedelta(seconds=2)
 """How far ahead of the log's clock a gateway's stamp may be before it is clamped."""
@@ -63,6 +65,7 @@ _VIEWS = (
     "segments",
     "documents",
     "chunks",
+    "labels",
 )
 
 
@@ -114,6 +117,25 @@ def fold(db: Database, user: int, event: Event) -> None:
     """Bring the views up to date with an event that has its `seq` and `recorded_at`."""
     db.execute("UPDATE users SET seen = 1 WHERE id = ? AND seen = 0", (user,))
     _FOLDS[type(event.payload)](db, user, event, event.payload)
+    if any(labels := labels_of(event.payload)):
+        trace, tags, metadata = labels
+        db.execute(
+            "INSERT INTO labels VALUES (?, ?, ?, ?, ?)",
+            (event.seq, user, trace, _json(tags), _json(metadata)),
+        )
+
+
+def labels_of(payload: Payload) -> tuple[str, Sequence[str], Metadata]:
+    """By what an event is found beside its envelope: the recall that it is about, tags and metadata."""
+    match payload:
+        case StepCaptured(step=step):
+            return step.trace, step.tags, {}
+        case RecallJudged(trace=trace) | RecallDrawn(trace=trace):
+            return trace, (), {}
+        case MemoryAdded(memory=memory) | MemoryChanged(memory=memory):
+            return "", memory.tags, memory.metadata
+        case _:
+            return "", (), {}
 
 
 def rebuild(db: Database, events: Callable[[int, int], Sequence[tuple[int, Event]]]) -> None:
@@ -471,8 +493,12 @@ def _forget(db: Database, user: int, event: Event, record: str) -> None:
 
 
 def _redact(db: Database, seqs: str, values: Sequence[object]) -> None:
-    """Delete the content of those events everywhere in the log; their envelopes stay."""
-    for table in ("payloads", "step_keys", "parked", "injections"):
+    """Delete the content of those events everywhere in the log; their envelopes stay.
+
+    An archive that holds more than the log says is written anew by `archiving.purge`.
+    """
+    db.execute(f"UPDATE events SET redacted = 1 WHERE seq IN ({seqs})", values)
+    for table in ("payloads", "step_keys", "parked", "injections", "labels"):
         db.execute(f"DELETE FROM {table} WHERE seq IN ({seqs})", values)
 
 
@@ -481,7 +507,7 @@ def _strip(db: Database, seq: int) -> None:
     row = db.execute(
         "SELECT kind, version, body FROM events JOIN payloads USING (seq) WHERE seq = ?", (seq,)
     ).fetchone()
-    payload = None if row is None else decode(*row)
+    payload = None if row is None else payload_of(db, *row)
     left: Sequence[str] = ()
     if isinstance(payload, StepCaptured):
         left = payload.step.injected
@@ -491,12 +517,26 @@ def _strip(db: Database, seq: int) -> None:
     elif isinstance(payload, KnowledgeLoaded):
         payload = _without_text(payload)
     if payload is not None:
-        bare = encode(payload)
-        db.execute("UPDATE payloads SET version = ?, body = ? WHERE seq = ?", (bare.version, bare.body, seq))
+        _replace(db, seq, payload)
     if left:
         db.execute("UPDATE injections SET records = ? WHERE seq = ?", (_json({*left}), seq))
     else:
         db.execute("DELETE FROM injections WHERE seq = ?", (seq,))
+
+
+def _replace(db: Database, seq: int, payload: Payload) -> None:
+    """Put the payload in the place of an event's, wherever that is."""
+    bare = encode(payload)
+    (secret, *about) = db.execute(
+        "SELECT k.secret, e.id, e.session, e.parent, e.subject FROM events e JOIN users u ON u.id = e.user_id"
+        " JOIN secrets k ON k.tenant = u.tenant WHERE e.seq = ?",
+        (seq,),
+    ).fetchall()[0]
+    content = Content(about[0], bare.kind, bare.version, *about[1:])
+    db.execute(
+        "UPDATE payloads SET version = ?, body = ?, seal = ?, archive = NULL WHERE seq = ?",
+        (bare.version, bare.body, seal_content(bytes(secret), content, bare.raw), seq),
+    )
 
 
 def _without_text(payload: KnowledgeLoaded) -> KnowledgeLoaded:
@@ -510,7 +550,7 @@ def _fold_erased(db: Database, user: int, event: Event, payload: UserErased) -> 
     db.execute("UPDATE users SET generation = ?, seen = 0 WHERE id = ?", (payload.generation, user))
     before = (user, event.seq)
     _redact(db, "SELECT seq FROM events WHERE user_id = ? AND seq < ?", before)
-    for view in set(_VIEWS) - {"step_keys", "injections"}:
+    for view in set(_VIEWS) - {"step_keys", "injections", "labels"}:
         db.execute(f"DELETE FROM {view} WHERE user_id = ?", (user,))
     db.execute(
         "UPDATE events SET session = '', parent = NULL, subject = '' WHERE user_id = ? AND seq < ?", before

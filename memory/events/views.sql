@@ -131,3 +131,11 @@ CREATE TABLE chunks (
     body TEXT NOT NULL,
     PRIMARY KEY (user_id, document, position)
 ) WITHOUT ROWID;
+CREATE TABLE labels (
+    seq INTEGER PRIMARY KEY,
+    user_id INTEGER NOT NULL,
+    trace TEXT NOT NULL,
+    tags TEXT NOT NULL,
+    metadata TEXT NOT NULL
+);
+CREATE INDEX labels_by_trace ON labels (trace) WHERE trace <> '';

@@ -311,11 +311,13 @@ async def test_ids_that_postgres_cannot_hold_are_the_same_after_all(make: Make, 
 
 OWN = {
     *("users.id", "events.user_id", "events.partition", "payloads.seq", "events.seq"),
-    *("consumers.owner", "consumers.lease_until", "consumers.epoch"),
+    *("consumers.owner", "consumers.lease_until", "consumers.epoch", "payloads.archive"),
 }
 """Columns that each log makes for itself."""
-ELSEWHERE = {"meta", "probes", "copies", "migrations", "usable", "notes", "sqlite_stat1"}
-"""Tables that are about a log's own file or server; switches, which `notes` holds, move by themselves."""
+ELSEWHERE = {"meta", "probes", "copies", "migrations", "usable", "notes", "archives", "sqlite_stat1"}
+"""Tables that are about a log's own file or server; switches, which `notes` holds, move by
+themselves, and a copy has all payloads in its own tables.
+"""
 
 
 async def test_every_column_of_every_table_is_copied(make: Make, postgres_url: str) -> None:
@@ -325,7 +327,11 @@ async def test_every_column_of_every_table_is_copied(make: Make, postgres_url: s
         for table in (copy_tables.USERS, SECRETS, *OTHERS)
         for column in table.columns
     }
-    copied |= {f"events.{name}" for name in Stored._fields} | {"payloads.version", "payloads.body"}
+    copied |= {f"events.{name}" for name in Stored._fields} | {
+        "payloads.version",
+        "payloads.body",
+        "payloads.seal",
+    }
     copied |= {f"consumers.{name}" for name in ("name", "partition", "seq")} | OWN
     here, there = make("sqlite"), make("postgres")
     async with here.open(), there.open():

@@ -13,13 +13,15 @@ import pytest
 
 from hearth.memory.errors import LogUnavailable, UnknownEvent
 from hearth.memory.events import reads
+from hearth.memory.events.codec import encode
+from hearth.memory.events.database import APPLICATION_ID, run_script
 from hearth.memory.events.kinds import PageMoved
 from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.ports import MemoryFilter
 from hearth.memory.types import PlacedBlock, Scope, Tails
 from tests.events import START, ManualClock, erase, event, forget_memory, forget_page, memory, page, step
 
-VIEWS = ("forgotten", "step_keys", "exchanges", "sessions", "pages", "injections", "memories")
+VIEWS = ("forgotten", "step_keys", "exchanges", "sessions", "pages", "injections", "memories", "labels")
 HOLD = """
 import asyncio, sys
 from pathlib import Path
@@ -59,6 +61,7 @@ async def a_busy_log(log: SqliteLog) -> None:
             "session": f"s{n % 3}",
             "tails": tails,
             "injected": (f"m{n}",),
+            "trace": f"t{n}",
             "block": block,
         }
         await log.append([step(name, at=at, closes=False, retry_key=f"k{n}", **shared)])
@@ -104,6 +107,31 @@ async def test_views_of_another_version_are_folded_at_start(tmp_path: Path, cloc
     await log.start()
     await log.close()
     assert live == rows(path, *VIEWS)
+
+
+async def test_a_file_of_the_first_schema_is_brought_up_to_date(tmp_path: Path, clock: ManualClock) -> None:
+    """Its events are read and found as before, and new ones stand beside them with their checksums."""
+    old = memory("from long ago")
+    stored = encode(old.payload)
+    db = sqlite3.connect(tmp_path / "log.db", isolation_level=None)
+    for name in ("schema.sql", "views.sql"):
+        run_script(db, name)
+    db.execute("INSERT INTO users (tenant, name) VALUES ('acme', 'alice')")
+    db.execute(
+        "INSERT INTO events VALUES (1, ?, 1, 'memory.added', 'default', '', 1, 0, 0, NULL, ?)",
+        (old.id, old.payload.memory.id),  # type: ignore[union-attr]
+    )
+    db.execute("INSERT INTO payloads VALUES (1, 1, ?)", (stored.body,))
+    db.execute(f"PRAGMA application_id={APPLICATION_ID}")
+    db.execute("PRAGMA user_version=1")
+    db.close()
+    log = SqliteLog(tmp_path / "log.db", clock=clock)
+    await log.start()
+    await log.append([memory("from today")])
+    assert [e.payload.memory.text for e in await log.read()] == ["from long ago", "from today"]  # type: ignore[union-attr]
+    await log.close()
+    found = rows(tmp_path / "log.db", "events")["events"]
+    assert [len(row[-2]) for row in found] == [0, 16]
 
 
 async def test_a_log_is_the_same_after_a_restart(tmp_path: Path, clock: ManualClock) -> None:
@@ -173,7 +201,7 @@ async def test_a_newer_programs_file_is_refused(tmp_path: Path, clock: ManualClo
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA user_version = 99")
     db.close()
-    with pytest.raises(LogUnavailable, match=r"newer Hearth .schema 99, this one knows 1.: upgrade"):
+    with pytest.raises(LogUnavailable, match=r"newer Hearth .schema 99, this one knows 2.: upgrade"):
         await log.start()
     assert len(rows(path, "events")["events"]) == 1
 
