@@ -22,14 +22,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from locomo import read_dialogues
-from msgspec import structs
 from report import Row, write
 
 from hearth.memory.extract.rules import RuleExtractor
 from hearth.memory.simulation import Day, Simulation, simulated
 from hearth.memory.tiers.heat import HeatPolicy
-from hearth.memory.tiers.life import LifePolicy
-from hearth.memory.tiers.segments import Limits
+from hearth.memory.tiers.layers import Setting, Value
+from hearth.memory.tiers.life import LifePolicy, values_of
 from hearth.memory.types import Page
 from hearth.testing.year import PLANTED, START, script, small_talk
 
@@ -40,6 +39,8 @@ HEATS = {
     "none": HeatPolicy(),
 }
 """Least recently and least frequently used as what heat is without its other part."""
+UNBOUNDED = 10**9
+"""Segments: more than a year has pages."""
 OWN = frozenset(
     {
         *("residence", "employer", "occupation", "allergy", "pet", "favourite tea", "plays", "learns"),
@@ -86,14 +87,21 @@ def _tells_of_own(page: Page) -> bool:
 
 async def year(given: argparse.Namespace, policy: str) -> Course:
     """Play the year and ask."""
-    limits = Limits(segments=None) if policy == "none" else Limits(segments=None, pages=given.pages)
+    limits: dict[str, Value | None] = {"limits.segments": UNBOUNDED}
+    limits |= {} if policy == "none" else {"limits.pages": given.pages}
     course = Course()
 
-    def life(tenant: str, embedder: str) -> LifePolicy:
-        return structs.replace(LifePolicy.for_embedder(embedder), heat=HEATS[policy], limits=limits)
+    def settled(tenant: str, agent: str, key: str) -> list[Setting]:
+        own = values_of(LifePolicy(heat=HEATS[policy]))
+        given = {name: value for name, value in own.items() if name.startswith("heat.")} | limits
+        return [
+            Setting(name=name, value=value, level="installation", source="hearth.life")
+            for name, value in given.items()
+            if value is not None
+        ]
 
     with TemporaryDirectory() as folder:
-        async with simulated(folder, START, embedder=given.embedder, life=life) as simulation:
+        async with simulated(folder, START, embedder=given.embedder, settled=settled) as simulation:
             quarters = {given.days * 3 // 4, given.days}
             played = script(talk(given.path), days=given.days, a_day=given.a_day)
             for day, exchanges in itertools.groupby(played, key=lambda one: (one.at - START).days):

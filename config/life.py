@@ -16,6 +16,9 @@ Amount: TypeAlias = Annotated[float, Field(gt=0, le=1_000_000)]
 Days: TypeAlias = Annotated[float, Field(gt=0, le=36_500)]
 Hours: TypeAlias = Annotated[float, Field(gt=0, le=876_000)]
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+Tokens: TypeAlias = Annotated[int, Field(ge=0, le=100_000)]
+Reading: TypeAlias = Annotated[Literal["rules", "off"] | None, BeforeValidator(yaml_word)]
+"""How facts are read; None: as the wider level says."""
 
 
 class ShortTermSettings(Section):
@@ -91,7 +94,7 @@ class RetentionSettings(Section):
 class LifeSettings(Section):
     """How memory gets better and smaller with time."""
 
-    facts: Annotated[Literal["rules", "off"] | None, BeforeValidator(yaml_word)] = Field(
+    facts: Reading = Field(
         default=None,
         description="How facts are read from what users say: `rules` (their explicit statements, without a "
         "model), or not at all (rules).",
@@ -101,3 +104,12 @@ class LifeSettings(Section):
     heat: HeatSettings = Field(default=HeatSettings(), description="What keeps them alive.")
     limits: LimitSettings = Field(default=LimitSettings(), description="What may stay.")
     retention: RetentionSettings = Field(default=RetentionSettings(), description="What is kept at all.")
+
+
+class CallSettings(Section):
+    """What one call may cost."""
+
+    budget_tokens: Tokens | None = Field(default=None, description="Most tokens that a block may have.")
+    daily_memory_tokens: Whole | None = Field(
+        default=None, description="Block tokens of a key a day; beyond them calls go on without recall."
+    )

@@ -24,6 +24,7 @@ from hearth.config.life import (
 )
 from hearth.config.load import section_model
 from hearth.config.settings import (
+    AgentSettings,
     CaptureSettings,
     HearthSettings,
     KeySettings,
@@ -48,6 +49,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("hearth.life.retention", RetentionSettings),
     ("hearth.models.PATTERN", ModelSettings),
     ("hearth.tenants.NAME", TenantSettings),
+    ("hearth.tenants.NAME.agents.NAME", AgentSettings),
     ("hearth.keys[]", KeySettings),
 )
 BEGIN, END = "<!-- generated: settings -->", "<!-- end -->"

@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from hearth.config.life import LifeSettings, Share
+from hearth.config.life import CallSettings, LifeSettings, Reading, Share, Tokens
 from hearth.config.problems import Problem
 from hearth.config.section import Section, yaml_word
 from hearth.config.switches import ModeName
@@ -274,7 +274,16 @@ class ModelSettings(Section):
     )
 
 
-class TenantSettings(Section):
+class AgentSettings(Section):
+    """What holds for one assistant of a tenant. All else is its users' memory, which agents share."""
+
+    facts: Reading = Field(
+        default=None, description="As `hearth.life.facts`, for what is said to this agent."
+    )
+    budget_tokens: Tokens | None = Field(default=None, description="Most tokens that a block may have.")
+
+
+class TenantSettings(CallSettings):
     """What holds for one tenant."""
 
     weights: WeightsByName = Field(
@@ -285,9 +294,12 @@ class TenantSettings(Section):
     life: LifeSettings = Field(
         default=LifeSettings(), description="As `hearth.life`; what is left out is the installation's."
     )
+    agents: dict[Id, AgentSettings] = Field(
+        default={}, description="What holds for one of its agents, by name."
+    )
 
 
-class KeySettings(Section):
+class KeySettings(CallSettings):
     """One gateway key."""
 
     name: Id = Field(
@@ -335,12 +347,7 @@ class KeySettings(Section):
         default=None,
         description="The most that x-hearth-memory can ask for; empty means the same as `memory`.",
     )
-    budget_tokens: int | None = Field(
-        default=None, ge=0, le=100_000, description="Most tokens that a block may have."
-    )
-    daily_memory_tokens: Positive | None = Field(
-        default=None, description="Block tokens a day; beyond them calls go on without recall."
-    )
+    facts: Reading = Field(default=None, description="As `hearth.life.facts`, for what comes by this key.")
     scopes: Annotated[tuple[Access, ...], Strict(False)] = Field(
         default=("read", "write"), description="What the key may do in the memory API: read, write, admin."
     )

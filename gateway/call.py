@@ -79,6 +79,8 @@ class Draft:
     retry_key: str
     secret: bytes
     full_tools: bool
+    key: str
+    """Name of the gateway's key."""
     vector: list[float] | None = None
 
 

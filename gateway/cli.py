@@ -16,6 +16,7 @@ from hearth.gateway.commands import (
     memories,
     migrate,
     operate,
+    policy,
     recalls,
     serve,
     simulate,
@@ -62,7 +63,6 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "tiers": tiers.tiers,
         "why": story.why,
         "timeline": story.timeline,
-        "policy": tiers.policy,
         "sessions": history.sessions,
         "exchanges": history.exchanges,
         "explain": recalls.explain,
@@ -78,6 +78,7 @@ for panel, commands in PANELS.items():
     for name, command in commands.items():
         app.command(name, rich_help_panel=panel)(command)
 app.add_typer(local.key, name="key", rich_help_panel="Run")
+app.add_typer(policy.policy, name="policy", rich_help_panel="Look into it")
 app.add_typer(knowledge.knowledge, name="knowledge", rich_help_panel="Memory")
 
 

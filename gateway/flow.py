@@ -288,6 +288,7 @@ class Flow:
             retry_key=retry_key,
             secret=secret,
             full_tools=self._full_tools,
+            key=identity.key,
         )
 
     # -- after -----------------------------------------------------------------------------------------
@@ -368,6 +369,7 @@ def _step(call: Call, opened: Opened, draft: Draft, reply: WireReply) -> Step:
     return Step(
         exchange=opened.exchange,
         isolated=opened.scope.isolated,
+        key=draft.key,
         user_text=mask_secrets(draft.dialogue.user_text),
         reply_text=text,
         outcome=reply.outcome,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import msgspec
 
 from hearth.config.settings import MAX_ID, known_timezone
 from hearth.config.switches import Decision, Mode, ModeName, Switches, effective_mode
-from hearth.gateway.keys import Headers, Key
+from hearth.gateway.keys import Budget, Headers, Key
 from hearth.gateway.wire.types import WireRequest
 from hearth.memory.errors import BadInput
 from hearth.memory.types import BudgetFrom, Scope
@@ -108,16 +108,17 @@ def resolve(
     request: WireRequest,
     hints: Hints | None = None,
     switches: Switches = Switches(),  # noqa: B008 - a frozen record
+    budget_of: Callable[[str], Budget] = lambda agent: Budget(),
 ) -> Identity | Off:
-    """Whose memory this call reaches, or why it has none.
+    """Whose memory this call reaches, or why it has none. `budget_of` an agent is for calls by this key.
 
     Raises IdentityError with status 400 for a header that is repeated or can't be used, or for two users
     named at once; 403 where a person's key names somebody else.
     """
     given = GivenHeaders(headers)
     user = _personal_user(key, given) if key.personal else _named_user(key, given, request, hints)
-    policy = _policy(key, given, request, switches)
     agent = given.identifier(AGENT_HEADER)
+    policy = _policy(key, given, request, switches, budget_of(agent or key.agent))
     session = _session(key, given, hints)
     if hints is not None and hints.housekeeping:
         return Off(reason="housekeeping")
@@ -233,8 +234,10 @@ def _session(key: Key, given: GivenHeaders, hints: Hints | None) -> str:
     return session if usable_id(session) else ""
 
 
-def _policy(key: Key, given: GivenHeaders, request: WireRequest, switches: Switches) -> Policy:
-    allowance = key.policy.for_model(request.model)
+def _policy(
+    key: Key, given: GivenHeaders, request: WireRequest, switches: Switches, allowed: Budget
+) -> Policy:
+    allowance = key.policy.for_model(request.model, allowed)
     wish = _wish(given)
     budget = _budget(given, allowance.budget_max)
     decision = effective_mode(
@@ -255,7 +258,7 @@ def _policy(key: Key, given: GivenHeaders, request: WireRequest, switches: Switc
         budget_from=allowance.budget_from if budget is None else "request",
         budget_share=key.policy.budget_share if budget is None else 1.0,
         timezone=_timezone(given) or key.timezone,
-        daily_tokens=key.policy.daily_tokens,
+        daily_tokens=allowed.daily,
     )
 
 

@@ -47,6 +47,18 @@ class ModelRule(msgspec.Struct, frozen=True, kw_only=True):
     budget: int | None = None
 
 
+class Budget(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call's block may cost, by the policy that holds now."""
+
+    tokens: int = 1024
+    """Where the call doesn't say."""
+    most: int = 8192
+    """That a call can ask for."""
+    by: BudgetFrom = "settings"
+    daily: int | None = None
+    """Block tokens of the key a day; None: no limit."""
+
+
 class Allowance(msgspec.Struct, frozen=True, kw_only=True):
     """What a key's calls to one model get: mode unless they ask, the most they can ask for, block tokens."""
 
@@ -62,21 +74,13 @@ class MemoryPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     general: Grant = Grant(default=Mode.ON, ceiling=Mode.ON)
     own: Grant = Grant()
-    budget: int = 1024
-    """Most tokens of a block, where the call doesn't say."""
-    budget_max: int = 8192
-    """Most tokens that a call can ask for."""
-    budget_from: BudgetFrom = "settings"
-    """Whether the key has a budget of its own."""
     budget_share: float = 0.1
     """Most of the model's window that a block may have."""
-    daily_tokens: int | None = None
-    """Block tokens a day; None: no limit."""
     rollout: float = 100.0
     """Percent of keys that have memory."""
     rules: tuple[ModelRule, ...] = ()
 
-    def for_model(self, model: str) -> Allowance:
+    def for_model(self, model: str, budget: Budget) -> Allowance:
         """What holds for calls to that model: of key and model what both allow, else the general setting."""
         rule = next((rule for rule in self.rules if fnmatchcase(model, rule.pattern)), None)
         grants = [self.own] if rule is None else [self.own, rule.grant]
@@ -84,9 +88,9 @@ class MemoryPolicy(msgspec.Struct, frozen=True, kw_only=True):
         return Allowance(
             default=_both([grant.default for grant in grants], self.general.default),
             ceiling=_both([grant.ceiling for grant in grants], self.general.ceiling),
-            budget=self.budget if limit is None else min(self.budget, limit),
-            budget_max=self.budget_max if limit is None else min(self.budget_max, limit),
-            budget_from=self.budget_from if limit is None or limit >= self.budget else "model",
+            budget=budget.tokens if limit is None else min(budget.tokens, limit),
+            budget_max=budget.most if limit is None else min(budget.most, limit),
+            budget_from=budget.by if limit is None or limit >= budget.tokens else "model",
         )
 
 
@@ -254,15 +258,10 @@ def _key(key: KeySettings, settings: HearthSettings) -> Key:
 
 
 def _policy(settings: HearthSettings, key: KeySettings | None = None) -> MemoryPolicy:
-    budget = key.budget_tokens if key else None
     return MemoryPolicy(
         general=_grant(settings.memory, settings.memory_max),
         own=_grant(key.memory, key.memory_max) if key else Grant(),
-        budget=settings.recall.budget_tokens if budget is None else budget,
-        budget_max=settings.recall.budget_max if budget is None else budget,
-        budget_from="settings" if budget is None else "key",
         budget_share=settings.recall.budget_share,
-        daily_tokens=key.daily_memory_tokens if key else None,
         rollout=settings.rollout,
         rules=_rules(settings.models),
     )

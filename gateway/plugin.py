@@ -7,6 +7,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import litellm
@@ -16,6 +17,7 @@ from litellm.integrations.custom_logger import CustomLogger
 
 from hearth.config.switches import Switches
 from hearth.gateway.auth import key_of
+from hearth.gateway.budgets import budget_of
 from hearth.gateway.caching import with_caching
 from hearth.gateway.call import CALL, Call, HeaderPairs, response_headers
 from hearth.gateway.chains import (
@@ -249,7 +251,7 @@ def identity_of(gateway: Gateway, headers: HeaderPairs, request: WireRequest, ke
     """Whose memory a request of that key reaches. Raises IdentityError."""
     hints = recognise(headers, request, gateway.settings.hearth.clients)
     switches: Switches = gateway.switchboard.current()
-    return resolve(key, headers, request, hints, switches)
+    return resolve(key, headers, request, hints, switches, partial(budget_of, gateway, key))
 
 
 def as_served(request: WireRequest) -> tuple[WireRequest, int]:

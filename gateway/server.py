@@ -11,7 +11,6 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from functools import partial
 from typing import Any, NamedTuple
 
 import uvicorn
@@ -24,7 +23,7 @@ from hearth.config.settings import HearthSettings, Settings
 from hearth.gateway.edge import Edge
 from hearth.gateway.ending import Server
 from hearth.gateway.flow import Flow
-from hearth.gateway.life import life_of
+from hearth.gateway.life import settled_by
 from hearth.gateway.runtime import RUNTIME, Gateway
 from hearth.gateway.servers import servers_of
 from hearth.gateway.starting import StartError, late_jobs_allowed
@@ -72,7 +71,7 @@ async def running(settings: Settings) -> AsyncIterator[Gateway]:
         servers=servers_of(hearth),
         worker=hearth.worker,
         weights={tenant: weights_of(hearth, tenant) for tenant in hearth.tenants},
-        life=partial(life_of, hearth),
+        settled=settled_by(hearth),
     ) as engine:
         gateway = gateway_over(engine, settings)
         beside = [gateway.switchboard.follow(), gateway.flow.daily.follow()]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 
 from fastapi import FastAPI, Response
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from hearth.config.settings import Settings
 from hearth.gateway.api.health import AliveOut, PartOut, ReadyOut, parts_of
-from hearth.gateway.life import life_of
+from hearth.gateway.life import settled_by
 from hearth.gateway.runtime import RUNTIME
 from hearth.gateway.server import serve_app
 from hearth.gateway.servers import servers_of
@@ -43,7 +42,7 @@ class WorkerService:
             embedder=hearth.embedder,
             durability=hearth.durability,
             servers=servers_of(hearth),
-            life=partial(life_of, hearth),
+            settled=settled_by(hearth),
         ) as self._open:
             await self._open.worker.start()
             yield

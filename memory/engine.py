@@ -46,6 +46,7 @@ from hearth.memory.imports import imported_steps
 from hearth.memory.knowledge.library import Library
 from hearth.memory.knowledge.records import everybody
 from hearth.memory.outdating import outdated_pages, unsaid_pages
+from hearth.memory.policies import Policies
 from hearth.memory.ports import (
     Clock,
     EventLog,
@@ -150,6 +151,7 @@ class Engine:
         clock: Clock,
         policy: RecallPolicy,
         embedder: str,
+        policies: Policies,
         shared: Shared | None = None,
         weights: Mapping[str, Weights] | None = None,
     ) -> None:
@@ -167,6 +169,7 @@ class Engine:
             tenant: msgspec.structs.replace(policy, weights=own) for tenant, own in (weights or {}).items()
         }
         self.embedder = embedder
+        self.policies = policies
         self.traces = TraceRing()
         self.shared = shared
         self.knowledge = Library(log=log, long_term=long_term, clock=clock, appended=worker.notify)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from typing import Final
 from uuid import NAMESPACE_URL, uuid5
@@ -12,11 +12,11 @@ from hearth.memory import metrics
 from hearth.memory.events.kinds import Event, PageClosed, PageForgotten, PageMoved, Payload
 from hearth.memory.extract.attributes import subject_key, value_key
 from hearth.memory.outdating import outdated_pages
+from hearth.memory.policies import PolicyOf
 from hearth.memory.ports import Clock, EventLog, Extractor
 from hearth.memory.runner import all_different
 from hearth.memory.tiers.facts import Facts, Told, chain_of, changes, is_late, pages_of, retold, tell
 from hearth.memory.tiers.indexed import as_stored
-from hearth.memory.tiers.life import LifePolicy
 from hearth.memory.tiers.pages import decisions
 from hearth.memory.types import CandidateFact, Memory, Page
 
@@ -35,10 +35,7 @@ class FactDecider:
     name = "facts"
     kinds = ("page.closed", "page.moved", "page.forgotten")
 
-    def __init__(
-        self, *, log: EventLog, extractor: Extractor, clock: Clock, policy: Callable[[str], LifePolicy]
-    ) -> None:
-        """`policy` of a tenant."""
+    def __init__(self, *, log: EventLog, extractor: Extractor, clock: Clock, policy: PolicyOf) -> None:
         self._policy = policy
         self._log = log
         self._extractor = extractor
@@ -88,7 +85,7 @@ class FactDecider:
         return {**outside, **retold(inside, concerned)}
 
     async def _read(self, page: Page) -> list[Told]:
-        if self._policy(page.scope.tenant).facts == "off":
+        if self._policy(page.scope.tenant, page.scope.agent, page.key).facts == "off":
             return []
         said = await asyncio.to_thread(self._extractor.extract, as_stored(page))
         return [Told(page, one, _id(one, page)) for one in said]

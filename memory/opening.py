@@ -6,11 +6,10 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 from uuid import uuid4
 
 import msgspec
@@ -22,6 +21,7 @@ from hearth.memory.errors import HearthError, LogUnavailable
 from hearth.memory.events.spool import Spool
 from hearth.memory.events.sql_log import SqlLog
 from hearth.memory.events.sqlite_log import SqliteLog
+from hearth.memory.policies import Policies, Settled, nothing_settled
 from hearth.memory.ports import Clock, EventLog, Shared, ShortTerm
 from hearth.memory.recall.policy import RecallPolicy, Weights
 from hearth.memory.recall.time_words import time_words
@@ -44,15 +44,6 @@ LOG_FILE, SHORT_TERM, LONG_TERM = "log.db", "short_term.db", "long_term"
 """The stores in a folder, those that are files."""
 SHARED_POLL = 0.5
 """Seconds between two looks at a log that other processes write."""
-
-
-Life: TypeAlias = Callable[[str, str], LifePolicy]
-"""The policy of a tenant's memory, given the name of the embedder."""
-
-
-def own_life(tenant: str, embedder: str) -> LifePolicy:
-    """Hearth's own policy, the same for every tenant."""
-    return LifePolicy.for_embedder(embedder)
 
 
 class Servers(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,7 +90,7 @@ async def open_memory(
     servers: Servers | None = None,
     worker: Literal["embedded", "external"] = "embedded",
     weights: Mapping[str, Weights] | None = None,
-    life: Life = own_life,
+    settled: Settled = nothing_settled,
 ) -> AsyncIterator[Engine]:
     """Open the memory that lives in `directory`, made if it is absent, and close it at the end.
 
@@ -109,8 +100,8 @@ async def open_memory(
     the log before it goes to `spool`, a folder inside `directory` unless another is given. `servers`: what is
     held by servers instead of files; one that is down is waited for beside the calls. `worker`: whether this
     process files what was said, or those of `open_worker` over the same servers. `weights`: of the rank
-    score, for tenants that have their own in place of the policy's. `life`: how a tenant's memory gets better
-    and smaller with time, Hearth's own policy unless another is given.
+    score, for tenants that have their own in place of the policy's. `settled`: values of the policy by which
+    memory gets better and smaller with time, for tenants, agents and keys, where they are not Hearth's own.
 
     Raises LogUnavailable where the folder can't be used, StoreUnavailable where there is no such embedder
     or another process has the memory open.
@@ -121,7 +112,8 @@ async def open_memory(
         stores = await stack.enter_async_context(
             _opened(home, embedder, durability, clock or SystemClock(), servers or Servers())
         )
-        working: Working = WorkersElsewhere(stores.log) if worker == "external" else _worker(stores, life)
+        policies = _policies(stores, settled)
+        working: Working = WorkersElsewhere(stores.log) if worker == "external" else _worker(stores, policies)
         outbox = Spool(spool or home / "spool")
         stack.callback(outbox.close)
         capture = Capture(
@@ -137,10 +129,12 @@ async def open_memory(
             worker=working,
             counter=LocalTokenCounter(token_tables),
             policy=policy or RecallPolicy(),
+            policies=policies,
             weights=weights,
         )
+        await stack.enter_async_context(_following(policies.follow()))
         await stack.enter_async_context(_at_work(working, capture, outbox, stores.log))
-        await stack.enter_async_context(_following(engine))
+        await stack.enter_async_context(_following(engine.knowledge.follow()))
         yield engine
 
 
@@ -174,9 +168,9 @@ async def _at_work(working: Working, capture: Capture, outbox: Spool, log: Event
 
 
 @asynccontextmanager
-async def _following(engine: Engine) -> AsyncIterator[None]:
-    """Sees what other processes load for all users of a tenant."""
-    following = asyncio.create_task(engine.knowledge.follow())
+async def _following(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Sees what other processes do, beside the calls."""
+    following = asyncio.create_task(work)
     try:
         yield
     finally:
@@ -191,7 +185,7 @@ async def open_worker(
     embedder: str = "fast",
     durability: Durability = "power",
     servers: Servers,
-    life: Life = own_life,
+    settled: Settled = nothing_settled,
 ) -> AsyncIterator[OpenWorker]:
     """A worker over shared servers, not started yet: any number of them share the log.
 
@@ -199,11 +193,13 @@ async def open_worker(
     """
     home = _private_folder(Path(directory))
     async with _opened(home, embedder, durability, SystemClock(), servers) as stores:
-        worker = _worker(stores, life)
-        try:
-            yield OpenWorker(worker, stores)
-        finally:
-            await worker.stop()
+        policies = _policies(stores, settled)
+        worker = _worker(stores, policies)
+        async with _following(policies.follow()):
+            try:
+                yield OpenWorker(worker, stores)
+            finally:
+                await worker.stop()
 
 
 @asynccontextmanager
@@ -221,7 +217,12 @@ async def _opened(
         yield Stores(log, short_term, long_term, clock, shared)
 
 
-def _worker(stores: Stores, life: Life) -> Worker:
+def _policies(stores: Stores, settled: Settled) -> Policies:
+    own = LifePolicy.for_embedder(stores.long_term.embedder)
+    return Policies(log=stores.log, clock=stores.clock, own=own, settled=settled)
+
+
+def _worker(stores: Stores, policies: Policies) -> Worker:
     """Alone with a file it keeps one name, and so takes its own leases over at once after a crash."""
     shared = stores.log.partitions > 1
     return Worker(
@@ -231,7 +232,7 @@ def _worker(stores: Stores, life: Life) -> Worker:
         short_term=stores.short_term,
         long_term=stores.long_term,
         clock=stores.clock,
-        policy=cache(lambda tenant: life(tenant, stores.long_term.embedder)),
+        policy=policies.sure,
         owner=f"{socket.gethostname()} {os.getpid()} {uuid4().hex[:8]}" if shared else "embedded",
         timing=Timing(poll=SHARED_POLL) if shared else None,
     )

@@ -14,6 +14,7 @@ import msgspec
 
 from hearth.memory.events.kinds import Event
 from hearth.memory.tiers.heat import Heat
+from hearth.memory.tiers.layers import Setting
 from hearth.memory.types import (
     CandidateFact,
     Document,
@@ -139,6 +140,18 @@ class Documents(Protocol):
         ...
 
 
+class PolicySettings(Protocol):
+    """What the log knows of values of the policy that were set while a gateway ran."""
+
+    async def policy_settings(self, tenant: str) -> list[Setting]:
+        """Those of the tenant, its agents and keys that are in force."""
+        ...
+
+    async def policy_changes(self) -> dict[str, int]:
+        """The position of the last change of each tenant that ever had one."""
+        ...
+
+
 class Outlived(msgspec.Struct, frozen=True, kw_only=True):
     """A record whose time is over."""
 
@@ -151,7 +164,7 @@ class Outlived(msgspec.Struct, frozen=True, kw_only=True):
     """A memory otherwise."""
 
 
-class EventLog(Documents, Protocol):
+class EventLog(Documents, PolicySettings, Protocol):
     """The append-only truth, and the views folded from it inside the append's own transaction."""
 
     async def append(self, events: Sequence[Event]) -> None:

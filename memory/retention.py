@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import NAMESPACE_URL, uuid5
@@ -10,8 +10,8 @@ from uuid import NAMESPACE_URL, uuid5
 from hearth.memory import metrics
 from hearth.memory.errors import StaleGeneration
 from hearth.memory.events.kinds import Event, MemoryForgotten, PageForgotten
+from hearth.memory.policies import PolicyOf
 from hearth.memory.ports import Clock, EventLog, Outlived
-from hearth.memory.tiers.life import LifePolicy
 
 _NAMESPACE: Final = uuid5(NAMESPACE_URL, "hearth:retention")
 _AT_ONCE: Final = 200
@@ -21,8 +21,7 @@ _AT_ONCE: Final = 200
 class Retention:
     """Forgets what has outlived its time, tenant by tenant. Any number of workers may do so at once."""
 
-    def __init__(self, *, log: EventLog, clock: Clock, policy: Callable[[str], LifePolicy]) -> None:
-        """`policy` of a tenant."""
+    def __init__(self, *, log: EventLog, clock: Clock, policy: PolicyOf) -> None:
         self._log = log
         self._clock = clock
         self._policy = policy
@@ -43,7 +42,7 @@ class Retention:
         return forgotten
 
     def _before(self, tenant: str, now: datetime) -> datetime | None:
-        days = self._policy(tenant).retention.dialogue_days
+        days = self._policy(tenant, "", "").retention.dialogue_days
         return None if days is None else now - timedelta(days=days)
 
     async def _forget(self, tenant: str, due: Sequence[Outlived], now: datetime) -> None:

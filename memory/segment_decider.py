@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from hearth.memory import metrics
@@ -17,10 +17,10 @@ from hearth.memory.events.kinds import (
     SegmentEvicted,
     SegmentPromoted,
 )
+from hearth.memory.policies import PolicyOf
 from hearth.memory.ports import Clock, EventLog, LongTerm, MidTerm
 from hearth.memory.runner import all_different
 from hearth.memory.segmenting import Known, Segmenting
-from hearth.memory.tiers.life import LifePolicy
 from hearth.memory.tiers.pages import decisions
 from hearth.memory.types import DrawnItem, Memory, Page, Scope
 
@@ -44,9 +44,8 @@ class SegmentDecider:
         mid_term: MidTerm,
         long_term: LongTerm,
         clock: Clock,
-        policy: Callable[[str], LifePolicy],
+        policy: PolicyOf,
     ) -> None:
-        """`policy` of a tenant."""
         self._log = log
         self._mid_term = mid_term
         self._long_term = long_term
@@ -110,7 +109,7 @@ class SegmentDecider:
             log=self._log,
             mid_term=self._mid_term,
             long_term=self._long_term,
-            policy=self._policy(event.tenant),
+            policy=self._policy(event.tenant, "", ""),
             scope=scope,
             generation=event.generation,
             cause=event.id,

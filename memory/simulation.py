@@ -13,7 +13,8 @@ from typing import Final
 import msgspec
 
 from hearth.memory.engine import Engine
-from hearth.memory.opening import Life, open_memory, own_life
+from hearth.memory.opening import open_memory
+from hearth.memory.policies import Settled, nothing_settled
 from hearth.memory.types import Recall, Scope
 
 _PATIENCE: Final = 10.0
@@ -97,12 +98,12 @@ class Simulation:
 
 @asynccontextmanager
 async def simulated(
-    directory: str | Path, start: datetime, *, embedder: str = "fast", life: Life = own_life
+    directory: str | Path, start: datetime, *, embedder: str = "fast", settled: Settled = nothing_settled
 ) -> AsyncIterator[Simulation]:
     """A memory in `directory` whose clock stands at `start`, open until the end. Raises as `open_memory`."""
     clock = SetClock(start)
     async with open_memory(
-        directory, embedder=embedder, durability="process", clock=clock, life=life
+        directory, embedder=embedder, durability="process", clock=clock, settled=settled
     ) as engine:
         yield Simulation(engine, clock, Scope(tenant="simulation", user="user"))
 

@@ -104,6 +104,8 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, tag="page", tag_field="rec
     """Inactive: a branch that the client has left; evicted: gone cold. Neither is recalled or promoted."""
     timezone: str = "UTC"
     """IANA name of the user's zone when it was said."""
+    key: str = ""
+    """Name of the gateway's key by which it came; empty where there was none."""
     injected: tuple[str, ...] = ()
     """Ids of the records that were recalled into this exchange."""
     outdated: tuple[Outdated, ...] = ()
@@ -458,7 +460,7 @@ class DrawnItem(msgspec.Struct, frozen=True, kw_only=True):
 Judgement = Literal["useful", "useless", "wrong"]
 """Of a recall or an item of one: it helped, it was of no use, it misled."""
 Status = Literal["ok", "off", "partial", "failed"]
-BudgetFrom = Literal["settings", "key", "model", "request", "window", "earlier blocks"]
+BudgetFrom = Literal["settings", "tenant", "agent", "key", "model", "request", "window", "earlier blocks"]
 """What set the tokens that a block may have: the smallest bound, by where it comes from."""
 
 
@@ -522,6 +524,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     kind: PageKind = "dialogue"
     isolated: bool = False
     """The scope's `isolated` at capture; the page takes it over."""
+    key: str = ""
+    """See Page."""
     user_name: str = ""
     reply_name: str = ""
     user_shown: str = ""

@@ -20,6 +20,7 @@ from hearth.memory.errors import LeaseLost, Unavailable
 from hearth.memory.events.kinds import Event
 from hearth.memory.extract.rules import RuleExtractor
 from hearth.memory.fact_decider import FactDecider
+from hearth.memory.policies import PolicyOf
 from hearth.memory.ports import Clock, Consumers, EventLog, Extractor, Lease, LongTerm, MidTerm, ShortTerm
 from hearth.memory.projectors import IndexProjector
 from hearth.memory.retention import Retention
@@ -140,8 +141,8 @@ class Worker:
     """Runs the consumers of a log: deciders of pages, facts, segments and of what replies drew on, and the
     index projector.
 
-    `extractor` reads facts, the rules where none is given; `policy` is asked for a tenant's, and is Hearth's
-    own for the default embedder where none is given.
+    `extractor` reads facts, the rules where none is given; `policy` is asked for a tenant's, an agent's and a
+    key's, and is Hearth's own for the default embedder where none is given.
     `owner` names this worker in its leases. A process that is alone with its log keeps one name, so that it
     takes over its own leases at once after a crash; where several share a log each needs its own.
     """
@@ -156,7 +157,7 @@ class Worker:
         clock: Clock,
         mid_term: MidTerm,
         extractor: Extractor | None = None,
-        policy: Callable[[str], LifePolicy] | None = None,
+        policy: PolicyOf | None = None,
         owner: str = "embedded",
         batch: int = 64,
         timing: Timing | None = None,
@@ -169,7 +170,7 @@ class Worker:
         self._timing = timing or Timing()
         self._pages = PageDecider(log=log, consumers=consumers)
         self._index = IndexProjector(log=log, mid_term=mid_term, short_term=short_term, long_term=long_term)
-        policy = policy or (lambda tenant: LifePolicy())
+        policy = policy or (lambda tenant, agent, key: LifePolicy())
         self._retention = Retention(log=log, clock=clock, policy=policy)
         facts = FactDecider(log=log, extractor=extractor or RuleExtractor(), clock=clock, policy=policy)
         segments = SegmentDecider(

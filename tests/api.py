@@ -20,13 +20,14 @@ from hearth.gateway.api import create_api
 from hearth.gateway.api.door import Door
 from hearth.gateway.flow import Flow
 from hearth.gateway.keys import Key, key_table, presented_key
-from hearth.gateway.life import life_of
+from hearth.gateway.life import settled_by
 from hearth.gateway.runtime import Gateway
 from hearth.gateway.switchboard import FileSwitchboard
 from hearth.memory.capture import Capture
 from hearth.memory.engine import Engine
 from hearth.memory.events.spool import Spool
 from hearth.memory.events.sqlite_log import SqliteLog
+from hearth.memory.policies import Policies, Settled, nothing_settled
 from hearth.memory.ports import Embedder, Extractor, LongTerm, Shared
 from hearth.memory.recall.policy import RecallPolicy, Weights
 from hearth.memory.recall.tokens import LocalTokenCounter
@@ -91,10 +92,14 @@ async def open_api(
     embedder = embedder or ScriptedEmbedder()
     keys = [{**key, "key": secret(key["name"])} for key in KEYS]
     hearth = HearthSettings.model_validate({"data_dir": home, "keys": keys, **(settings or {})})
-    if life is None and settings is not None:
-        life = life_of(hearth, "acme", embedder.name)
     async with open_engine(
-        home, clock or ManualClock(), embedder, long_term, extractor=extractor, life=life
+        home,
+        clock or ManualClock(),
+        embedder,
+        long_term,
+        extractor=extractor,
+        life=life if settings is None or life else LifePolicy.for_embedder(embedder.name),
+        settled=settled_by(hearth),
     ) as engine:
         gateway = Gateway(
             settings=Settings(hearth=hearth),
@@ -153,11 +158,15 @@ async def open_engine(
     weights: Mapping[str, Weights] | None = None,
     extractor: Extractor | None = None,
     life: LifePolicy | None = None,
+    settled: Settled = nothing_settled,
 ) -> AsyncIterator[Engine]:
     """An engine over a real log in `home`, with a worker at work and stores in this process."""
     log = SqliteLog(home / "log.db", durability="process", clock=clock)
     await log.start()
     short_term, long_term = InMemoryShortTerm(), long_term or MemoryLongTerm(embedder)
+    own = life or LifePolicy(facts="rules" if extractor else "off")
+    policies = Policies(log=log, clock=clock, own=own, settled=settled)
+    await policies.look()
     worker = Worker(
         log=log,
         consumers=log,
@@ -166,7 +175,7 @@ async def open_engine(
         long_term=long_term,
         clock=clock,
         extractor=extractor,
-        policy=lambda tenant: life or LifePolicy(facts="rules" if extractor else "off"),
+        policy=policies.sure,
     )
     spool = Spool(home / "spool")
     capture = Capture(
@@ -187,6 +196,7 @@ async def open_engine(
         clock=clock,
         policy=RecallPolicy(),
         embedder=embedder.name,
+        policies=policies,
         shared=shared,
         weights=weights,
     )

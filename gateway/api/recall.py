@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header
 from pydantic import AfterValidator, Field
 
 from hearth.config.settings import MAX_ID, known_timezone
-from hearth.gateway.api.access import Reader, TheEngine, Writer, reached
+from hearth.gateway.api.access import Reader, TheEngine, TheGateway, Writer, reached
 from hearth.gateway.api.door import KeyedRoute
 from hearth.gateway.api.fields import MAX_LIMIT, MAX_NOTE, MAX_QUERY, Body, Identifier, Question
 from hearth.gateway.api.shapes import (
@@ -23,6 +23,7 @@ from hearth.gateway.api.shapes import (
     TraceOut,
     example,
 )
+from hearth.gateway.budgets import budget_of
 from hearth.gateway.identity import TIMEZONE_HEADER
 from hearth.memory.engine import Engine
 from hearth.memory.errors import BadInput, NotFound
@@ -58,12 +59,13 @@ class RecallIn(Body):
 async def recall(
     caller: Reader,
     engine: TheEngine,
+    gateway: TheGateway,
     body: RecallIn,
     x_hearth_timezone: Annotated[str | None, Header(description="The same as `timezone`.")] = None,
 ) -> RecallOut:
     """Recall as a model call would. A store that is late or down is named in `reasons`, the rest is used."""
     scope = caller.scope(body.user, agent=body.agent, session=body.session)
-    allowance = caller.key.policy.for_model(body.model)
+    allowance = caller.key.policy.for_model(body.model, budget_of(gateway, caller.key, scope.agent))
     if body.budget is not None and body.budget > allowance.budget_max:
         raise BadInput("budget", body.budget, f"at most {allowance.budget_max} tokens")
     query = Query(

@@ -8,11 +8,10 @@ from typing import Any
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from hearth.gateway.api.access import Reader, TheEngine, TheGateway
+from hearth.gateway.api.access import Reader, TheEngine
 from hearth.gateway.api.door import KeyedRoute
 from hearth.gateway.api.shapes import EXCHANGE_ID, MEMORY_ID, WHEN, example
 from hearth.gateway.api.tiers import SEGMENT_ID
-from hearth.gateway.life import life_of
 from hearth.memory import look, timeline
 from hearth.memory import story as told
 from hearth.memory.story import Subject
@@ -111,10 +110,10 @@ async def get_story(id: str, caller: Reader, engine: TheEngine) -> StoryOut:
 
 
 @router.get("/segments/{id}/heat")
-async def get_heat(id: str, caller: Reader, engine: TheEngine, gateway: TheGateway) -> HeatOut:
+async def get_heat(id: str, caller: Reader, engine: TheEngine) -> HeatOut:
     """Say how warm a segment was after each page and recall, and how warm it is now."""
     scope = caller.scope()
-    policy = life_of(gateway.settings.hearth, scope.tenant, engine.embedder).heat
+    policy = engine.policies.of(scope.tenant).heat
     now = engine.clock.now()
     found = await look.heat(engine.log, engine.mid_term, scope, id, policy, now)
     return HeatOut(

@@ -51,7 +51,7 @@ async def set_switch(key: AdminKey, gateway: TheGateway, body: SwitchIn) -> Swit
     """Switch the tenant, or one of its keys. Every process sees it within two seconds."""
     if body.key is None:
         return switches_of(await gateway.switchboard.set(body.mode, tenant=key.tenant), key, gateway)
-    names = _key_names(key, gateway)
+    names = key_names(key, gateway)
     if body.key not in names:
         raise invalid([unknown_value("key", body.key, names, "key of this tenant")])
     return switches_of(await gateway.switchboard.set(body.mode, key=body.key), key, gateway)
@@ -60,7 +60,7 @@ async def set_switch(key: AdminKey, gateway: TheGateway, body: SwitchIn) -> Swit
 def switches_of(switches: Switches, key: Key, gateway: Gateway) -> SwitchesOut:
     """Those switches that concern the key's tenant."""
     keys: Mapping[str, ModeName] = switches.keys
-    own = _key_names(key, gateway)
+    own = key_names(key, gateway)
     return SwitchesOut(
         everyone=switches.everyone,
         tenant=switches.tenants.get(key.tenant, "on"),
@@ -68,6 +68,7 @@ def switches_of(switches: Switches, key: Key, gateway: Gateway) -> SwitchesOut:
     )
 
 
-def _key_names(key: Key, gateway: Gateway) -> set[str]:
+def key_names(key: Key, gateway: Gateway) -> set[str]:
+    """The keys of the key's tenant that are known by name."""
     configured = {one.name for one in gateway.settings.hearth.keys if one.tenant == key.tenant}
     return configured | {key.name}

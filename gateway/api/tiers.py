@@ -1,4 +1,4 @@
-"""Tiers and policy: what stands in each tier of a user's memory, and by which values it moves on."""
+"""Tiers: what stands in each tier of a user's memory, and what moved between them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
-from hearth.gateway.api.access import Reader, ReadKey, TheEngine, TheGateway
+from hearth.gateway.api.access import Reader, TheEngine
 from hearth.gateway.api.door import KeyedRoute
 from hearth.gateway.api.fields import MAX_LIMIT
 from hearth.gateway.api.shapes import MEMORY_ID, WHEN, example
-from hearth.gateway.life import Source, effective, life_of
 from hearth.memory import look
 from hearth.memory.tiers.life import LifePolicy
 from hearth.memory.tiers.overflow import BYTES_PER_TOKEN
@@ -158,34 +157,10 @@ class TiersOut(BaseModel):
     flow: FlowOut
 
 
-class PolicyValue(BaseModel):
-    """One value of the policy, and who has set it."""
-
-    model_config = example(name="heat.promotion", value=5.0, source="Hearth")
-
-    name: str
-    value: str | int | float | None = Field(description="Null: without a bound.")
-    source: Source = Field(
-        description="Hearth's own, `hearth.life` for the installation, or the tenant's `life`."
-    )
-
-
-class PolicyOut(BaseModel):
-    """The policy by which a tenant's memory lives."""
-
-    model_config = example(
-        tenant="research", items=[{"name": "heat.promotion", "value": 5.0, "source": "Hearth"}]
-    )
-
-    tenant: str
-    items: list[PolicyValue]
-
-
 @router.get("/tiers")
 async def get_tiers(
     caller: Reader,
     engine: TheEngine,
-    gateway: TheGateway,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Segments to show.")] = 20,
     days: Annotated[int, Query(ge=1, le=366, description="Of the flow.")] = 7,
 ) -> TiersOut:
@@ -195,7 +170,7 @@ async def get_tiers(
     these agents' keys.
     """
     scope = caller.scope()
-    policy = life_of(gateway.settings.hearth, scope.tenant, engine.embedder)
+    policy = engine.policies.of(scope.tenant)
     now = engine.clock.now()
     found = await look.tiers(engine.mid_term, scope, policy.heat, now, limit=limit, days=days)
     standing = found.standing
@@ -218,16 +193,6 @@ async def get_tiers(
             superseded=sum(closed for _, closed in standing.memories.values()),
         ),
         flow=_flow(found, days),
-    )
-
-
-@router.get("/policy")
-async def get_policy(key: ReadKey, engine: TheEngine, gateway: TheGateway) -> PolicyOut:
-    """Say by which values the memory of the key's tenant lives, and who has set each of them."""
-    values = effective(gateway.settings.hearth, key.tenant, engine.embedder)
-    return PolicyOut(
-        tenant=key.tenant,
-        items=[PolicyValue.model_validate(one._asdict()) for one in values],
     )
 
 

@@ -67,9 +67,10 @@ class Rest:
         """PUT a body of that media type. Raises GatewayError."""
         return self._call("PUT", path, content=raw, headers={"content-type": kind}, params=parameters)
 
-    def delete(self, path: str) -> Answer:
-        """DELETE. Raises GatewayError."""
-        return self._call("DELETE", path)
+    def delete(self, path: str, **parameters: Any) -> Answer:
+        """DELETE; parameters as for `get`. Raises GatewayError."""
+        given = {name: value for name, value in parameters.items() if value is not None}
+        return self._call("DELETE", path, params=given)
 
     def walk(self, path: str, limit: int, **parameters: Any) -> Answer:
         """The first `limit` records of a list, over as many pages as that takes, as one page. Raises

@@ -46,11 +46,10 @@ Command = Any
 def commands() -> Iterator[tuple[tuple[str, ...], Command]]:
     """Every command with the words that call it, in the order of `hearth --help`."""
     for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
-        inner = getattr(command, "commands", None)
-        if inner is None:
+        inner = getattr(command, "commands", {})
+        if not inner or command.invoke_without_command:
             yield (name,), command
-        else:
-            yield from (((name, below), one) for below, one in inner.items())
+        yield from (((name, below), one) for below, one in inner.items())
 
 
 def cli_reference() -> str:

@@ -65,9 +65,10 @@ def simulate(
 async def _played(
     hearth: HearthSettings, tenant: str, file: Path | None, days: int, every: int, *, quiet: bool
 ) -> dict[str, object]:
-    from hearth.gateway.life import life_of
+    from hearth.gateway.life import settled_by
     from hearth.memory.simulation import simulated
 
+    settled = settled_by(hearth)
     script = list(_made_up(days) if file is None else _of_file(file))
     if not quiet:
         note(f"{len(script)} exchanges. {UNITS}")
@@ -78,7 +79,7 @@ async def _played(
             folder,
             script[0].at,
             embedder=hearth.embedder,
-            life=lambda _, embedder: life_of(hearth, tenant, embedder),
+            settled=lambda _, agent, key: settled(tenant, agent, key),
         ) as simulation:
             first = script[0].at.date()
             for _, part in groupby(script, key=lambda one: (one.at.date() - first).days // every):

@@ -1,16 +1,15 @@
-"""Commands about a memory's tiers: what stands in each of them, and by which policy it lives."""
+"""`hearth tiers`: what stands in each tier of a memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hearth.gateway.commands.client import Answer, gateway
 from hearth.gateway.commands.drawing import bar
-from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Config, Json, Url, User
+from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Json, Url, User
 from hearth.gateway.commands.output import moment, note, number, out, say, say_json, table
 
 _BAR = 16
@@ -43,51 +42,6 @@ def tiers(
     columns = ("segment", "heat", *drawn, "pages", "kB", "topic", "summed up", "first", "last", "words")
     table(columns, _segments(mid))
     note(f"{len(mid['items'])} of {mid['segments']}; summed up from a heat of {mid['promotion']:g} on")
-
-
-def policy(
-    context: typer.Context,
-    tenant: Annotated[
-        str | None,
-        typer.Option("--tenant", help="Of this tenant, by the file alone, without a gateway."),
-    ] = None,
-    config: Config = None,
-    url: Url = DEFAULT_URL,
-    key: ApiKey = "",
-    as_json: Json = False,
-) -> None:
-    """Show each value by which memory lives, and who has set it: Hearth, `hearth.life` or the tenant.
-
-    Of the key's tenant; with --tenant or --config what the file says, which a gateway may not have read yet.
-
-    Example: hearth policy --tenant research --config litellm_config.yaml
-    """
-    source = context.get_parameter_source("config")
-    if tenant is not None or (source is not None and source.name == "COMMANDLINE"):
-        found = _by_file(config, tenant or "")
-    else:
-        with gateway(url, key) as rest:
-            found = rest.get("/policy")
-    if as_json:
-        say_json(found)
-        return
-    rows = ((one["name"], _value(one["value"]), one["source"]) for one in found["items"])
-    table(("value", "is", "by"), rows)
-    whose = f"tenant {found['tenant']}" if found["tenant"] else "every tenant without values of its own"
-    note(f"of {whose}")
-
-
-def _by_file(config: Path | None, tenant: str) -> Answer:
-    from hearth.gateway.commands.settings import load
-    from hearth.gateway.life import effective, embedder_name
-
-    hearth = load(config).hearth
-    values = effective(hearth, tenant, embedder_name(hearth))
-    return {"tenant": tenant, "items": [one._asdict() for one in values]}
-
-
-def _value(value: object) -> str:
-    return "any" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _tiers(found: Answer) -> list[tuple[str, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -66,7 +65,7 @@ def retry(config: Config = None, as_json: Json = False) -> None:
 
 
 async def _retried(hearth: HearthSettings) -> tuple[int, int]:
-    from hearth.gateway.life import life_of
+    from hearth.gateway.life import settled_by
     from hearth.gateway.servers import servers_of
     from hearth.memory.opening import open_worker
 
@@ -75,6 +74,6 @@ async def _retried(hearth: HearthSettings) -> tuple[int, int]:
         embedder=hearth.embedder,
         durability=hearth.durability,
         servers=servers_of(hearth),
-        life=partial(life_of, hearth),
+        settled=settled_by(hearth),
     ) as opened:
         return await opened.worker.retry_parked()

@@ -97,6 +97,11 @@ OTHERS = (
     Table("documents", ("user_id", "id"), ("user_id", "id", "seq", "name", "version", "last", "about")),
     Table("labels", ("seq",), ("seq", "user_id", "trace", "tags", "metadata")),
     Table("chunks", ("user_id", "document", "position"), ("user_id", "document", "position", "body")),
+    Table(
+        "policies",
+        ("user_id", "level", "whose", "name"),
+        ("user_id", "level", "whose", "name", "seq", "value", "set_by", "at"),
+    ),
     Table("attempts", ("consumer", "event"), ("consumer", "event", "partition", "seq", "count")),
     Table("parked", ("consumer", "seq"), ("consumer", "seq", "error")),
 )

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import msgspec
 
 from hearth.memory.tiers.heat import Heat
+from hearth.memory.tiers.layers import Part, Value
 from hearth.memory.types import (
     Chunk,
     Document,
@@ -184,6 +185,18 @@ class KnowledgeRemoved(msgspec.Struct, frozen=True, kw_only=True, tag="knowledge
     """Of that version."""
 
 
+class PolicyChanged(msgspec.Struct, frozen=True, kw_only=True, tag="policy.changed", tag_field="kind"):
+    """Somebody set or lifted values of the policy while the gateway ran, for the tenant or a part of it."""
+
+    level: Part
+    whose: str = ""
+    """The agent or key; empty of the tenant."""
+    values: dict[str, Value | None]
+    """By name; None: lifted, so that the file or a wider level counts again."""
+    by: str = ""
+    """Name of the key that did so."""
+
+
 class UserErased(msgspec.Struct, frozen=True, kw_only=True, tag="user.erased", tag_field="kind"):
     """All of a user was removed; events of an older generation than this one are refused from now on."""
 
@@ -210,6 +223,7 @@ Payload: TypeAlias = (
     | RecallDrawn
     | KnowledgeLoaded
     | KnowledgeRemoved
+    | PolicyChanged
     | UserErased
 )
 
@@ -233,6 +247,7 @@ VERSIONS: dict[str, int] = {
     "recall.drawn": 1,
     "knowledge.loaded": 1,
     "knowledge.removed": 1,
+    "policy.changed": 1,
     "user.erased": 1,
 }
 """The version that this program writes, by kind."""

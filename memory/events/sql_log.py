@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from hearth.memory.errors import BadInput, LogUnavailable
-from hearth.memory.events import cursors, documents, lookup, mid_term, reads, rows, standing, views
+from hearth.memory.events import cursors, documents, lookup, mid_term, policies, reads, rows, standing, views
 from hearth.memory.events.kinds import Event
 from hearth.memory.events.sql import COPIED, Archive, Database, partition_of
 from hearth.memory.ports import (
@@ -27,6 +27,7 @@ from hearth.memory.ports import (
     Standing,
     WaitingPage,
 )
+from hearth.memory.tiers.layers import Setting
 from hearth.memory.types import Document, Exchange, Memory, Page, Record, Scope, SessionInfo, Shelf, Tails
 
 T = TypeVar("T")
@@ -256,6 +257,16 @@ class SqlLog(ABC):
     async def shown_to(self, tenant: str, document: str, *, version: int) -> list[str]:
         """See `Documents.shown_to`."""
         return await self._read(lambda db: documents.shown_to(db, tenant, document, version=version))
+
+    # -- PolicySettings ----------------------------------------------------------------------------------
+
+    async def policy_settings(self, tenant: str) -> list[Setting]:
+        """See `PolicySettings.policy_settings`."""
+        return await self._look_up(lambda db: policies.policy_settings(db, tenant))
+
+    async def policy_changes(self) -> dict[str, int]:
+        """See `PolicySettings.policy_changes`."""
+        return await self._look_up(policies.policy_changes)
 
     # -- MidTerm -----------------------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ from hearth.memory.events.kinds import (
     PageOutdated,
     PageSegmented,
     Payload,
+    PolicyChanged,
     RecallDrawn,
     RecallJudged,
     SegmentChanged,
@@ -66,6 +67,7 @@ _VIEWS = (
     "documents",
     "chunks",
     "labels",
+    "policies",
 )
 
 
@@ -98,7 +100,7 @@ def subject_of(payload: Payload) -> str:
             return memory.id
         case MemoryForgotten(memory=memory_id) | MemoryWithdrawn(memory=memory_id):
             return memory_id
-        case RecallJudged() | UserErased():
+        case RecallJudged() | PolicyChanged() | UserErased():
             return ""
 
 
@@ -469,6 +471,24 @@ def _retire(db: Database, user: int, event: Event, document: str, version: int) 
     db.execute("DELETE FROM chunks WHERE user_id = ? AND document = ?", (user, document))
 
 
+# -- policy ------------------------------------------------------------------------------------------------
+
+
+def _fold_policy(db: Database, user: int, event: Event, payload: PolicyChanged) -> None:
+    """A value that was lifted keeps its row, so that others see that something changed."""
+    for name, value in payload.values.items():
+        told = "" if value is None else _json(value)
+        db.execute(
+            f"INSERT INTO policies VALUES ({marks(range(8))})"
+            " ON CONFLICT (user_id, level, whose, name) DO UPDATE SET"
+            " seq = excluded.seq, value = excluded.value, set_by = excluded.set_by, at = excluded.at",
+            (
+                *(user, payload.level, payload.whose, name),
+                *(event.seq, told, payload.by, micros(event.occurred_at)),
+            ),
+        )
+
+
 # -- forgetting --------------------------------------------------------------------------------------------
 
 
@@ -577,5 +597,6 @@ _FOLDS: dict[type[msgspec.Struct], Callable[[Database, int, Event, Any], None]] 
     MemoryWithdrawn: _fold_withdrawn,
     KnowledgeLoaded: _fold_loaded,
     KnowledgeRemoved: _fold_removed,
+    PolicyChanged: _fold_policy,
     UserErased: _fold_erased,
 }

@@ -139,3 +139,14 @@ CREATE TABLE labels (
     metadata TEXT NOT NULL
 );
 CREATE INDEX labels_by_trace ON labels (trace) WHERE trace <> '';
+CREATE TABLE policies (
+    user_id INTEGER NOT NULL,
+    level TEXT NOT NULL,
+    whose TEXT NOT NULL,
+    name TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    value TEXT NOT NULL,
+    set_by TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (user_id, level, whose, name)
+) WITHOUT ROWID;

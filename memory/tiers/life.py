@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, Literal
 
-from msgspec import Struct
+from msgspec import Struct, convert, structs
 
 from hearth.memory.tiers.heat import HeatPolicy
+from hearth.memory.tiers.layers import Effective, Value
 from hearth.memory.tiers.overflow import ShortTermPolicy
 from hearth.memory.tiers.segments import COSINES, Limits, SegmentPolicy
 
-PARTS: Final = ("short_term", "segments", "heat", "limits", "retention")
+PARTS: Final = ("short_term", "segments", "heat", "limits", "retention", "recall")
 """Fields of a policy that are records of their own."""
 
 
@@ -21,8 +23,17 @@ class RetentionPolicy(Struct, frozen=True, kw_only=True):
     """Of an exchange, with the facts and summaries that rest on it alone."""
 
 
+class CallPolicy(Struct, frozen=True, kw_only=True):
+    """What one call may cost."""
+
+    budget_tokens: int = 1024
+    """Most tokens of a block."""
+    daily_memory_tokens: int | None = None
+    """Block tokens of a key a day; None: any number."""
+
+
 class LifePolicy(Struct, frozen=True, kw_only=True):
-    """All that the worker decides by, apart from what users say."""
+    """All that memory decides by, apart from what users say."""
 
     facts: Literal["rules", "off"] = "rules"
     """How facts are read."""
@@ -31,9 +42,27 @@ class LifePolicy(Struct, frozen=True, kw_only=True):
     heat: HeatPolicy = HeatPolicy()
     limits: Limits = Limits()
     retention: RetentionPolicy = RetentionPolicy()
+    recall: CallPolicy = CallPolicy()
 
     @classmethod
     def for_embedder(cls, name: str) -> LifePolicy:
         """Hearth's own policy with that embedder's cosines; the default's where they were not measured."""
         unrelated, neighbour = COSINES.get(name, COSINES["use-m3"])
         return cls(segments=SegmentPolicy(unrelated=unrelated, neighbour=neighbour))
+
+
+def values_of(policy: LifePolicy) -> dict[str, Value | None]:
+    """Each value of the policy by its name, such as `heat.visit`."""
+    values: dict[str, Value | None] = {"facts": policy.facts}
+    for part in PARTS:
+        values |= {f"{part}.{name}": value for name, value in structs.asdict(getattr(policy, part)).items()}
+    return values
+
+
+def policy_of(values: Iterable[Effective]) -> LifePolicy:
+    """The policy of those values. Raises msgspec.ValidationError for one that is of another type."""
+    parts: dict[str, dict[str, object]] = {}
+    for one in values:
+        part, _, name = one.name.rpartition(".")
+        parts.setdefault(part, {})[name] = one.value
+    return convert({**parts.pop("", {}), **parts}, LifePolicy)

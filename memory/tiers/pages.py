@@ -91,6 +91,7 @@ def assemble(steps: Sequence[Event], *, over: bool = False) -> Page | None:
         occurred_at=live[0].occurred_at,
         kind="carry-over" if any(step_of(event).kind == "carry-over" for event in kept) else "dialogue",
         timezone=step.timezone,
+        key=step.key,
         injected=tuple(dict.fromkeys(item for event in kept for item in step_of(event).injected)),
     )
 

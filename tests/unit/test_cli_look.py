@@ -161,7 +161,30 @@ def test_a_policy_is_the_tenants_or_the_files(run: Run, tmp_path: Path) -> None:
     }
     assert (values["heat.fade_hours"]["value"], values["heat.fade_hours"]["source"]) == (12.0, "tenant")
     assert values["segments.unrelated"]["value"] == 0.34
+    unknown = run("policy", "--tenant", "labs", "--config", str(file))
+    assert (unknown.exit_code, "no such tenant; it has lab" in unknown.stderr) == (2, True)
     everyone = run("policy", "--config", str(file))
     assert "every tenant without values of its own" in everyone.stderr
     file.write_text("hearth: {life: {heat: {fade: 1}}}")
     assert run("policy", "--config", str(file)).exit_code == 2
+
+
+def test_a_policy_is_set_and_lifted_without_a_restart(run: Run) -> None:
+    """With who and when, by an admin key, for its own tenant alone."""
+    done = run("policy", "set", "heat.visit", "2", "--tenant", "acme", key="admin")
+    assert done.exit_code == 0, done.output
+    row = next(line.split() for line in done.stdout.splitlines() if "heat.visit" in line)
+    assert (row[:3], row[-2:]) == (["heat.visit", "2", "tenant"], ["by", "admin"])
+    done = run("policy", "set", "facts", "off", "--agent", "quiz", key="admin")
+    assert "of tenant acme agent quiz" in done.stderr
+    assert ["agent", "quiz", "facts", "off"] in [
+        line.split()[:4] for line in run("policy", key="admin").stdout.splitlines()
+    ]
+    wrong = run("policy", "set", "limits.segments", "2", "--agent", "quiz", key="admin")
+    assert (wrong.exit_code, "not for one agent" in wrong.stderr) == (2, True)
+    foreign = run("policy", "set", "heat.visit", "2", "--tenant", "rivals", key="admin")
+    assert (foreign.exit_code, "the key is of the tenant acme" in foreign.stderr) == (2, True)
+    assert run("policy", "set", "heat.visit", "2").exit_code == 1
+    for name, whose in (("heat.visit", ()), ("facts", ("--agent", "quiz"))):
+        assert run("policy", "unset", name, *whose, key="admin").exit_code == 0
+    assert parsed(run("policy", "--json", key="admin"))["set"] == []

@@ -11,7 +11,7 @@ from hearth.config.load import parse_settings
 from hearth.config.problems import SettingsError
 from hearth.config.settings import digest_of
 from hearth.config.switches import Mode
-from hearth.gateway.keys import Key, KeyTable, key_table, new_key, presented_key
+from hearth.gateway.keys import Budget, Key, KeyTable, key_table, new_key, presented_key
 
 PLAIN = "sk-0123456789abcdef"
 
@@ -107,12 +107,12 @@ def test_the_key_is_found_where_each_kind_of_client_puts_it(
 
 def test_general_settings_are_the_defaults_of_a_key() -> None:
     """What a key does not say comes from the section."""
-    rest = "  timezone: Europe/Zurich\n  user_header: X-User\n  rollout: 50\n  recall: {budget_tokens: 300}\n"
+    rest = "  timezone: Europe/Zurich\n  user_header: X-User\n  rollout: 50\n"
     key = only("users: named", rest)
     assert (key.timezone, key.user_header) == ("Europe/Zurich", "x-user")
-    assert (key.policy.rollout, key.policy.budget, key.policy.budget_max) == (50.0, 300, 8192)
-    own = only("users: named, timezone: Asia/Tokyo, user_header: X-Own, budget_tokens: 99", rest)
-    assert (own.timezone, own.user_header, own.policy.budget_max) == ("Asia/Tokyo", "x-own", 99)
+    assert key.policy.rollout == 50.0
+    own = only("users: named, timezone: Asia/Tokyo, user_header: X-Own", rest)
+    assert (own.timezone, own.user_header) == ("Asia/Tokyo", "x-own")
 
 
 @pytest.mark.parametrize(
@@ -134,17 +134,17 @@ def test_general_settings_are_the_defaults_of_a_key() -> None:
 )
 def test_of_key_and_model_both_must_allow_it(rest: str, fields: str, default: Mode, ceiling: Mode) -> None:
     """Key and model each restrict the other; where neither speaks, the general setting holds."""
-    allowance = only(f"users: named, {fields}", rest).policy.for_model("gpt-x")
+    allowance = only(f"users: named, {fields}", rest).policy.for_model("gpt-x", Budget())
     assert (allowance.default, allowance.ceiling) == (default, ceiling)
 
 
 def test_a_models_budget_lowers_the_keys() -> None:
     """The smaller of two budgets counts."""
-    policy = only("user: u, budget_tokens: 500", "  models: {'small*': {budget_tokens: 100}}\n").policy
-    assert policy.for_model("small-1").budget == 100
-    assert policy.for_model("small-1").budget_max == 100
-    assert policy.for_model("large-1").budget == 500
-    assert [policy.for_model(name).budget_from for name in ("small-1", "large-1")] == ["model", "key"]
+    policy = only("user: u", "  models: {'small*': {budget_tokens: 100}}\n").policy
+    allowed = Budget(tokens=500, most=500, by="key")
+    small, large = (policy.for_model(name, allowed) for name in ("small-1", "large-1"))
+    assert (small.budget, small.budget_max, small.budget_from) == (100, 100, "model")
+    assert (large.budget, large.budget_max, large.budget_from) == (500, 500, "key")
 
 
 def test_quickstart_gives_everybody_one_key() -> None:

@@ -97,7 +97,7 @@ class World:
             log=self.log,
             consumers=self.log,
             mid_term=self.log,
-            policy=lambda tenant: LifePolicy(facts="off"),
+            policy=lambda *_: LifePolicy(facts="off"),
             short_term=self.short_term,
             long_term=self.long_term,
             clock=self.clock,

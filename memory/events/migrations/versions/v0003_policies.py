@@ -1,0 +1,13 @@
+"""Values of the policy that are set while a gateway runs."""
+
+from pathlib import Path
+
+from alembic import op
+
+revision = "0003"
+down_revision = "0002"
+
+
+def upgrade() -> None:
+    """Make the table."""
+    op.get_bind().exec_driver_sql(Path(__file__).with_suffix(".sql").read_text(encoding="utf-8"))
