@@ -119,12 +119,12 @@ async def ask_all(
     """Ask every memory its questions and the requests."""
     told = []
     store = MemoryLongTerm(embedder)
-    for asking, dialogue in zip(await index(store, dialogues, embedder.name), dialogues, strict=True):
+    for asking, dialogue in zip(await index(store, dialogues), dialogues, strict=True):
         others = [other for other in dialogues if other is not dialogue]
         asked = (*questions(dialogue, others), *requests)
         told += await put(asking, dialogue.name, dialogue.end, asked)
     together = one_users(dialogues)
-    asking = (await index(store, together, embedder.name))[0]
+    asking = (await index(store, together))[0]
     end = max(dialogue.end for dialogue in dialogues)
     for dialogue in together:
         told += await put(asking, EVERYONES, end, own(dialogue))

@@ -17,12 +17,11 @@ _DEADLINE = 5.0
 
 
 class Asking:
-    """What the person of `scope` is told by `store`, whose vectors are those of the embedder of that name."""
+    """What the person of `scope` is told by `store`."""
 
-    def __init__(self, store: LongTerm, scope: Scope, embedder: str, counter: TokenCounter) -> None:
+    def __init__(self, store: LongTerm, scope: Scope, counter: TokenCounter) -> None:
         self._store = store
         self._scope = scope
-        self._embedder = embedder
         self._counter = counter
 
     async def hold(self, pages: Iterable[Page], facts: Iterable[Memory] = ()) -> None:
@@ -52,7 +51,6 @@ class Asking:
             scope=self._scope,
             generation=1,
             policy=policy,
-            embedder=self._embedder,
             counter=self._counter,
             budget=budget,
         )

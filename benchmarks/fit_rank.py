@@ -74,7 +74,7 @@ async def ask(dialogues: Sequence[Dialogue], embedder: KeptEmbedder) -> list[Ask
     asked = []
     for number, dialogue in enumerate(dialogues):
         scope = Scope(tenant="locomo", user=dialogue.user)
-        asking = Asking(MemoryLongTerm(embedder), scope, embedder.name, counter)
+        asking = Asking(MemoryLongTerm(embedder), scope, counter)
         await asking.hold(dialogue.pages)
         for question in dialogue.questions:
             query = Query(text=question.text, at=dialogue.end)

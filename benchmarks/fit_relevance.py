@@ -41,7 +41,17 @@ from hearth.memory.stores.telling import mean, telling_text
 from hearth.memory.stores.terms import weighed
 from hearth.memory.stores.words import packed_words, score_words
 from hearth.memory.tiers.indexed import index_record, record_text, sides_of
-from hearth.memory.types import Candidate, Memory, Page, Query, Record, Scope, SearchResult, ShortTermView
+from hearth.memory.types import (
+    Candidate,
+    Embedding,
+    Memory,
+    Page,
+    Query,
+    Record,
+    Scope,
+    SearchResult,
+    ShortTermView,
+)
 
 TARGET = Path(__file__).parent.parent / "memory" / "recall" / "relevance.json"
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
@@ -137,7 +147,9 @@ class Collection:
         best = sorted(candidates, key=lambda one: -max(one.text_score or 0, one.context_score or 0))[:100]
         worded = sorted(candidates, key=lambda one: -(one.lexical_score or 0))[:100]
         kept = {one.record.id: one for one in best + worded}
-        return SearchResult(candidates=tuple(kept.values()), vector=vector.tolist())
+        return SearchResult(
+            candidates=tuple(kept.values()), vector=Embedding(self._embedder.name, vector.tolist())
+        )
 
 
 class Sampler:

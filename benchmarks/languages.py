@@ -141,7 +141,7 @@ async def outcome(asking: Asking, page: str, said: str, asked: Asked, counter: T
 async def ask_all(data: Data, embedder: KeptEmbedder) -> list[Outcome]:
     """Ask every question of a memory that holds every page."""
     counter = LocalTokenCounter(bundled_token_tables())
-    asking = Asking(MemoryLongTerm(embedder), SCOPE, embedder.name, counter)
+    asking = Asking(MemoryLongTerm(embedder), SCOPE, counter)
     pages = data.pages()
     await asking.hold(pages)
     return [

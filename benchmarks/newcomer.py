@@ -61,7 +61,7 @@ async def memory_of(
     embedder: Embedder, said: Sequence[int], one: Newcomer, asked: Sequence[tuple[str, str]]
 ) -> Asking:
     """Whom to ask who has the pages of what was said at those places, and of what was asked."""
-    asking = Asking(MemoryLongTerm(embedder), SCOPE, embedder.name, LocalTokenCounter())
+    asking = Asking(MemoryLongTerm(embedder), SCOPE, LocalTokenCounter())
     pages = [page(f"said-{i}", one.said[i], REPLIES[i % len(REPLIES)]) for i in said]
     pages += [page(f"asked-{i}", *pair) for i, pair in enumerate(asked)]
     await asking.hold(pages)

@@ -78,15 +78,13 @@ def _server(given: argparse.Namespace) -> QdrantServer:
     )
 
 
-async def index(
-    store: LongTerm, dialogues: Sequence[Dialogue], embedder: str, *, facts: bool = False
-) -> list[Asking]:
+async def index(store: LongTerm, dialogues: Sequence[Dialogue], *, facts: bool = False) -> list[Asking]:
     """Put all pages into the store, each dialogue's as its user's; whom to ask, in the dialogues' order.
 
     With `facts` what the user's words state stands beside them, as the worker would file it.
     """
     counter = LocalTokenCounter(bundled_token_tables())
-    asked = [Asking(store, Scope(tenant="locomo", user=one.user), embedder, counter) for one in dialogues]
+    asked = [Asking(store, Scope(tenant="locomo", user=one.user), counter) for one in dialogues]
     for asking, dialogue in zip(asked, dialogues, strict=True):
         read = read_facts(dialogue.pages) if facts else []
         await asking.hold((_marked(page, read) for page in dialogue.pages), read)
@@ -144,7 +142,7 @@ async def run(
     empty: dict[int, list[bool]] = defaultdict(list)
     sizes: dict[int, list[int]] = defaultdict(list)
     times, lines = [], []
-    for asking, dialogue in zip(await index(store, dialogues, embedder, facts=facts), dialogues, strict=True):
+    for asking, dialogue in zip(await index(store, dialogues, facts=facts), dialogues, strict=True):
         for question in dialogue.questions:
             query = Query(text=question.text, at=dialogue.end)
             blocks, milliseconds = await ask(asking, query, policy)

@@ -78,7 +78,7 @@ async def main() -> None:
     given = arguments.parse_args()
     embedder = load_embedder(given.embedder)
     counter = LocalTokenCounter(bundled_token_tables())
-    asking = Asking(MemoryLongTerm(embedder), SCOPE, embedder.name, counter)
+    asking = Asking(MemoryLongTerm(embedder), SCOPE, counter)
     entries = diary(given.daily)
     await asking.hold(entry.page for entry in entries)
     hits: dict[tuple[str, str], list[bool]] = defaultdict(list)

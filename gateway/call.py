@@ -15,7 +15,7 @@ from hearth.gateway.wire.types import Route, WireRequest
 from hearth.memory.dialogue import Dialogue
 from hearth.memory.engine import Opened
 from hearth.memory.events.kinds import UNKNOWN
-from hearth.memory.types import PageKind, PlacedBlock, Recall, SearchResult, Tails
+from hearth.memory.types import Embedding, PageKind, PlacedBlock, Recall, SearchResult, Tails
 
 HeaderPairs = Sequence[tuple[str, str]]
 
@@ -81,7 +81,7 @@ class Draft:
     full_tools: bool
     key: str
     """Name of the gateway's key."""
-    vector: list[float] | None = None
+    vector: Embedding | None = None
 
 
 CALL: ContextVar[Call | None] = ContextVar("hearth_call", default=None)

@@ -15,7 +15,7 @@ from hearth.memory.errors import HearthError, StaleGeneration, Unavailable
 from hearth.memory.events.kinds import UNKNOWN, Event
 from hearth.memory.events.spool import Spool
 from hearth.memory.ports import EventLog, ShortTerm
-from hearth.memory.types import Page, PlacedBlock, Vector
+from hearth.memory.types import Embedding, Page, PlacedBlock
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class Capture:
         """Whether short-term memory took the last page in time; else no reply's end waits for it."""
 
     async def write(
-        self, event: Event, *, page: Page | None, vector: Vector | None, block: PlacedBlock | None
+        self, event: Event, *, page: Page | None, vector: Embedding | None, block: PlacedBlock | None
     ) -> Receipt:
         """Make `event` durable and push `page` to short-term memory, both at once. Never raises.
 
@@ -122,7 +122,7 @@ class Capture:
         return task
 
     async def _write(
-        self, event: Event, page: Page | None, vector: Vector | None, block: PlacedBlock | None
+        self, event: Event, page: Page | None, vector: Embedding | None, block: PlacedBlock | None
     ) -> Receipt:
         started = time.perf_counter()
         if event.generation == UNKNOWN:
@@ -170,7 +170,7 @@ class Capture:
         waiting, self._waiting = self._waiting, []
         await asyncio.gather(*map(self._append, waiting))
 
-    async def _push(self, page: Page, vector: Vector | None, block: PlacedBlock | None) -> None:
+    async def _push(self, page: Page, vector: Embedding | None, block: PlacedBlock | None) -> None:
         try:
             await self._short_term.push(page, vector=vector, block=block)
             self._pushes = True

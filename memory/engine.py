@@ -74,6 +74,7 @@ from hearth.memory.types import (
     BudgetFrom,
     Candidate,
     Conditions,
+    Embedding,
     Exchange,
     ImportedTurn,
     Judgement,
@@ -91,7 +92,6 @@ from hearth.memory.types import (
     ShortTermView,
     Step,
     Usage,
-    Vector,
 )
 from hearth.memory.worker import Working
 
@@ -150,7 +150,6 @@ class Engine:
         counter: TokenCounter,
         clock: Clock,
         policy: RecallPolicy,
-        embedder: str,
         policies: Policies,
         shared: Shared | None = None,
         weights: Mapping[str, Weights] | None = None,
@@ -168,7 +167,6 @@ class Engine:
         self._policies = {
             tenant: msgspec.structs.replace(policy, weights=own) for tenant, own in (weights or {}).items()
         }
-        self.embedder = embedder
         self.policies = policies
         self.traces = TraceRing()
         self.shared = shared
@@ -285,7 +283,6 @@ class Engine:
             counter=self.counter,
             model=model,
             budget=conditions.budget,
-            embedder=self.embedder,
             shelf=self.knowledge.shelf(scope.tenant),
         )
         recall = Recall(
@@ -360,7 +357,7 @@ class Engine:
         *,
         event_id: str,
         page_reply: str = "",
-        vector: Vector | None = None,
+        vector: Embedding | None = None,
     ) -> Receipt:
         """Make a step durable; when this returns it survives, or the receipt says that it is lost.
 

@@ -146,7 +146,6 @@ def _parts(stores: Stores) -> dict[str, Any]:
         "short_term": stores.short_term,
         "long_term": stores.long_term,
         "clock": stores.clock,
-        "embedder": stores.long_term.embedder,
         "shared": stores.shared,
     }
 

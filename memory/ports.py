@@ -18,6 +18,7 @@ from hearth.memory.tiers.layers import Setting
 from hearth.memory.types import (
     CandidateFact,
     Document,
+    Embedding,
     Exchange,
     Memory,
     Page,
@@ -509,7 +510,7 @@ class MidTerm(Protocol):
 class ShortTerm(Protocol):
     """The latest pages of a user, with their query vectors and blocks. A projection: rebuilt from the log."""
 
-    async def push(self, page: Page, *, vector: Vector | None, block: PlacedBlock | None) -> None:
+    async def push(self, page: Page, *, vector: Embedding | None, block: PlacedBlock | None) -> None:
         """Add the page, or replace the one of its id. A page of an open exchange may be pushed for its block
         alone: then its texts are empty and `latest` does not return it as a page.
         """
@@ -573,8 +574,8 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     owners: tuple[str, ...]
     """At least one; a store refuses a request without."""
     text: str
-    """Embedded as a query, unless `vector` is given."""
-    vector: Vector | None = None
+    """Embedded as a query, unless a `vector` by the store's embedder is given."""
+    vector: Embedding | None = None
     lexical: str = ""
     """Text whose terms are looked up; empty means `text`."""
     limit: int = 100
@@ -583,6 +584,10 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Conditions that every candidate meets; that it is live is for the caller to see."""
     deadline: float = 0.150
     """Seconds from now; the embedding gets 60 % of it, then the lexical query goes alone."""
+
+    def vector_by(self, embedder: str) -> Vector | None:
+        """The given vector, if it is that embedder's."""
+        return self.vector.numbers if self.vector and self.vector.by == embedder else None
 
 
 class LongTerm(Protocol):
@@ -607,7 +612,7 @@ class LongTerm(Protocol):
         """Those of the ids that the owner has."""
         ...
 
-    async def vectors(self, owner: str, ids: Sequence[str]) -> dict[str, Vector]:
+    async def vectors(self, owner: str, ids: Sequence[str]) -> dict[str, Embedding]:
         """The `text` vectors of those of the ids that the owner has, by id.
 
         L2-normalised, as stored; searches go before. No ids give `{}` without a round trip.

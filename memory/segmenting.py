@@ -30,7 +30,7 @@ from hearth.memory.tiers.outdated import as_of
 from hearth.memory.tiers.overflow import Leaving, Waiting, overflow
 from hearth.memory.tiers.segments import PageShape, begun, begun_by, joined, leaving, over, place
 from hearth.memory.tiers.short_term import text_size
-from hearth.memory.types import Memory, Page, Scope, Segment, Vector
+from hearth.memory.types import Embedding, Memory, Page, Scope, Segment
 
 _NAMESPACE: Final = uuid5(NAMESPACE_URL, "hearth:segment")
 _WAITING: Final = 400
@@ -172,7 +172,7 @@ class Segmenting:
         ]
         return overflow(pages, self._now, self._policy.short_term)[:_AT_ONCE]
 
-    def _move(self, page: Page, waiting: WaitingPage, vector: Vector, reason: str) -> None:
+    def _move(self, page: Page, waiting: WaitingPage, vector: Embedding, reason: str) -> None:
         shape = shape_of(page, vector)
         found = place(shape, list(self._segments.values()), self._policy.segments)
         if found.segment is None:
@@ -290,7 +290,7 @@ class Segmenting:
         self._after += [last, SegmentEvicted(segment=id, reason=reason, warmth=round(heat, 4))]
 
 
-def shape_of(page: Page, vector: Vector) -> PageShape:
+def shape_of(page: Page, vector: Embedding) -> PageShape:
     """What of a page its segment depends on."""
     text = record_text(as_stored(page))
     return PageShape(page.id, page.scope.session, page.occurred_at, text_size(page), vector, keywords(text))

@@ -15,6 +15,15 @@ import msgspec
 Vector: TypeAlias = list[float]
 """A dense embedding, L2-normalised, of the dimension that the embedder states."""
 
+
+class Embedding(msgspec.Struct, frozen=True, array_like=True):
+    """A vector and whose it is: those of two embedders are never compared."""
+
+    by: str
+    """The embedder's name, model and version."""
+    numbers: Vector
+
+
 JsonScalar: TypeAlias = str | int | float | bool | None
 Metadata: TypeAlias = dict[str, JsonScalar]
 
@@ -217,6 +226,8 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of the pages' texts."""
     centroid: bytes
     """The mean direction of the pages' vectors, a signed byte for each dimension."""
+    embedder: str = ""
+    """Whose vectors those are."""
     keywords: dict[str, int]
     """In how many pages each stands."""
     session: str = ""
@@ -411,7 +422,7 @@ class SearchResult(msgspec.Struct, frozen=True, kw_only=True):
     """One round trip to long-term memory."""
 
     candidates: tuple[Candidate, ...] = ()
-    vector: Vector | None = None
+    vector: Embedding | None = None
     """The query's embedding; None where the embedder was too late or absent."""
     missing: tuple[str, ...] = ()
     """Parts that gave nothing: `dense`, `lexical`."""
@@ -499,7 +510,7 @@ class Recall(msgspec.Struct, frozen=True, kw_only=True):
     query: Query
     block: Block
     scored: tuple[Scored, ...] = ()
-    vector: Vector | None = None
+    vector: Embedding | None = None
     status: Status = "ok"
     reasons: tuple[str, ...] = ()
     """Why the status is not `ok`, one short phrase each."""
@@ -563,7 +574,7 @@ class ShortTermView(msgspec.Struct, frozen=True, kw_only=True):
 
     pages: tuple[Page, ...] = ()
     """The user's latest pages over all sessions, oldest first."""
-    vectors: dict[str, Vector] = {}
+    vectors: dict[str, Embedding] = {}
     """Query vectors of those pages' user texts, by page id."""
     blocks: tuple[PlacedBlock, ...] = ()
     """Blocks of the current session's exchanges, oldest first."""

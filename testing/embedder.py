@@ -92,3 +92,8 @@ class SlowDocuments(ScriptedEmbedder):
         """See ScriptedEmbedder."""
         time.sleep(0.02 * len(texts))
         return super().embed_documents(texts)
+
+
+def changed() -> ScriptedEmbedder:
+    """Another embedder than `plain`, whose vectors have another length."""
+    return ScriptedEmbedder(dimension=96, name="scripted-changed")

@@ -195,7 +195,6 @@ async def open_engine(
         counter=LocalTokenCounter(),
         clock=clock,
         policy=RecallPolicy(),
-        embedder=embedder.name,
         policies=policies,
         shared=shared,
         weights=weights,

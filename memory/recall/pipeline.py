@@ -35,7 +35,6 @@ def recall_block(
     scope: Scope,
     generation: int,
     policy: RecallPolicy,
-    embedder: str,
     counter: TokenCounter,
     model: str = "",
     budget: int | None = None,
@@ -43,9 +42,8 @@ def recall_block(
 ) -> tuple[Block, tuple[Scored, ...]]:
     """The block for `query`, and every candidate with what became of it, with its best side's signals.
 
-    `generation` is the user's current one, `embedder` the name of the one that made the vectors, `budget` in
-    tokens (None: the policy's), `shelf` the documents that may be shown (None: none). Time is the query's
-    `at`. Pure, and deterministic for equal arguments.
+    `generation` is the user's current one, `budget` in tokens (None: the policy's), `shelf` the documents
+    that may be shown (None: none). Time is the query's `at`. Pure, and deterministic for equal arguments.
     """
     pool = _as_of(gather(result, view, lexical_text(query, policy)), query)
     query = structs.replace(query, text=shorten(query.text, policy.lexical_characters))
@@ -54,7 +52,9 @@ def recall_block(
     scores = combine(values, policy.weights)
     dates = np.zeros(len(pool.records))
     dates[pieces.record] = values["date"]
-    chances = succeeding(pool.records, relevance(pool, query.text, embedder), query)
+    chances = succeeding(
+        pool.records, relevance(pool, query.text, result.vector.by if result.vector else ""), query
+    )
     chances = timely(chances, dates, query)
     ranked = _ranked(pieces, scores)
     best = _best(pieces, ranked)

@@ -13,7 +13,7 @@ from hearth.memory.recall.function_words import FUNCTION_WORDS
 from hearth.memory.recall.lexical import analyzed
 from hearth.memory.stores.words import related_to
 from hearth.memory.tiers.indexed import record_text, sides_of
-from hearth.memory.types import Candidate, Page, Record, SearchResult, ShortTermView, Vector
+from hearth.memory.types import Candidate, Embedding, Page, Record, SearchResult, ShortTermView, Vector
 
 Numbers: TypeAlias = NDArray[np.float64]
 Weighted: TypeAlias = dict[int, float]
@@ -128,19 +128,24 @@ def _reread(candidates: Sequence[Candidate], lexical: Numbers, terms: Weighted) 
 def _fresh_numbers(
     pages: Sequence[Page],
     view: ShortTermView,
-    vector: Vector | None,
+    vector: Embedding | None,
     terms: Weighted,
     scale: float,
 ) -> Numbers:
     cosine = np.full(len(pages), np.nan)
-    told = [i for i, page in enumerate(pages) if page.id in view.vectors]
-    if vector is not None and told:
-        cosine[told] = np.array([view.vectors[pages[i].id] for i in told]) @ np.array(vector)
+    if vector is not None and (told := _of_one_embedder(pages, view, vector)):
+        cosine[list(told)] = np.array(list(told.values())) @ np.array(vector.numbers)
     coverage = np.array([_held(record_text(page), terms) for page in pages], dtype=np.float64)
     sides = [side for page in pages for side in sides_of(page)]
     held = np.array([_held(side, terms) for side in sides], dtype=np.float64).reshape(-1, 2).T
     related = np.array([related_to(analyzed(side), terms) for side in sides]).reshape(-1, 2).T
     return np.stack([cosine, cosine, coverage * scale, coverage, *(held * scale), *related])
+
+
+def _of_one_embedder(pages: Sequence[Page], view: ShortTermView, vector: Embedding) -> dict[int, Vector]:
+    """The vectors, by the place of their page, that can be compared with that one."""
+    held = ((i, view.vectors.get(page.id)) for i, page in enumerate(pages))
+    return {i: one.numbers for i, one in held if one is not None and one.by == vector.by}
 
 
 def _held(text: str, terms: Weighted) -> float:

@@ -20,7 +20,7 @@ from hearth.memory.stores.hits import decode_hits, decode_record, encode_hits
 from hearth.memory.stores.telling import embed_telling
 from hearth.memory.stores.terms import QueryTerms
 from hearth.memory.stores.vector_index import Embedded
-from hearth.memory.types import Record, SearchResult, Vector
+from hearth.memory.types import Embedding, Record, SearchResult, Vector
 
 T = TypeVar("T")
 
@@ -70,9 +70,10 @@ class EdgeLongTerm:
         raw = await self._run(lambda: self._index.get(owner, ids))
         return [decode_record(bytes(one)) for one in raw]
 
-    async def vectors(self, owner: str, ids: Sequence[str]) -> dict[str, Vector]:
+    async def vectors(self, owner: str, ids: Sequence[str]) -> dict[str, Embedding]:
         """See LongTerm."""
-        return await self._run(lambda: self._index.vectors(owner, ids, nullcontext)) if ids else {}
+        found = await self._run(lambda: self._index.vectors(owner, ids, nullcontext)) if ids else {}
+        return {one: Embedding(self._embedder.name, vector) for one, vector in found.items()}
 
     async def delete(self, owner: str, ids: Sequence[str]) -> None:
         """See LongTerm. Durable after `flush`."""
@@ -96,9 +97,11 @@ class EdgeLongTerm:
 
     def _search(self, request: SearchRequest) -> SearchResult:
         words = self._index.weigh(request.owners, self._index.terms_of(request))
-        vector = request.vector or self._embed(request, words)
+        vector = request.vector_by(self._embedder.name) or self._embed(request, words)
         hits = self._index.search(request, vector, words)
-        return SearchResult(candidates=decode_hits(encode_hits(hits)), vector=vector)
+        return SearchResult(
+            candidates=decode_hits(encode_hits(hits)), vector=Embedding(self._embedder.name, vector)
+        )
 
     def _embed(self, request: SearchRequest, words: QueryTerms) -> Vector:
         return embed_telling(self._embedder, request.text, self._index.telling(request, words))

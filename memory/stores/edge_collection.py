@@ -2,7 +2,7 @@
 
 The folder is named by embedder and dimension, so that opening one embedder's collection with another is
 impossible and vectors of two models are never compared. Another embedder means another, empty collection
-beside the old one, which stays as it is; `needs_rebuild` then says that it has to be filled from the log.
+beside the old one; `needs_rebuild` then says that it has to be filled from the log.
 
 Qdrant Edge's own flush syncs some thirty files while it holds the GIL: 0.1 to 0.3 s in which nothing is
 answered. Its write-ahead log is replayed at opening, so it is enough to sync that, and other work can go on
@@ -27,15 +27,17 @@ from filelock import FileLock, Timeout
 
 from hearth.memory.errors import StoreUnavailable
 from hearth.memory.stores.sqlite_terms import SqliteTerms
+from hearth.memory.stores.succession import Made
 from hearth.memory.stores.vector_index import PART
 
 _log = logging.getLogger(__name__)
 
 LOCK_SECONDS = 5.0
 """How long a process that is going away may still hold the lock."""
-_FORMAT = 3
+_FORMAT = 4
 CHECKPOINT_EVERY = 2_000
 """Writes between two flushes proper: about 20 MB of write-ahead log, 0.2 s to replay."""
+_DESCRIPTION, _UNFILLED = "collection.json", "needs-rebuild"
 _SHARD, _FRESH, _STALE = "shard", "shard.fresh", "shard.stale"
 _COPIED = 64
 _NO_GRAPH = 10**9
@@ -48,7 +50,8 @@ class Collection:
     A shard that does not open is renamed aside (`set_aside`) and an empty one made in its place.
     """
 
-    def __init__(self, directory: Path, *, embedder: str, dimension: int) -> None:
+    def __init__(self, directory: Path, *, embedder: str, dimension: int, loader: str = "") -> None:
+        """`loader`: what `load_embedder` takes for the embedder; empty where it can't be loaded by name."""
         self.folder = directory / f"{quote(embedder, safe='')}-{dimension}"
         self.folder.mkdir(parents=True, exist_ok=True)
         self.set_aside = ""
@@ -57,7 +60,7 @@ class Collection:
         self.writes = 0
         self._lock = FileLock(self.folder / "lock", timeout=LOCK_SECONDS, thread_local=False)
         self._acquire()
-        self._describe(embedder, dimension)
+        self._describe(embedder, dimension, loader)
         self._config = _config(dimension)
         self._tidy()
         self.shard = self._open()
@@ -125,7 +128,7 @@ class Collection:
 
     @property
     def _marker(self) -> Path:
-        return self.folder / "needs-rebuild"
+        return self.folder / _UNFILLED
 
     def _acquire(self) -> None:
         try:
@@ -136,14 +139,14 @@ class Collection:
             raise StoreUnavailable(PART, f"{self.folder} is in use by {who}") from error
         (self.folder / "holder").write_text(f"process {os.getpid()} on {socket.gethostname()}")
 
-    def _describe(self, embedder: str, dimension: int) -> None:
+    def _describe(self, embedder: str, dimension: int, loader: str) -> None:
         """Say whose collection this is. One of another format is emptied, to be filled from the log anew."""
-        path = self.folder / "collection.json"
-        mine = {"format": _FORMAT, "embedder": embedder, "dimension": dimension}
+        path = self.folder / _DESCRIPTION
+        mine = {"format": _FORMAT, "embedder": embedder, "dimension": dimension, "loader": loader}
         found = json.loads(path.read_text()) if path.exists() else None
         if found == mine:
             return
-        if found is not None:
+        if found is not None and found | {"loader": loader} != mine:
             _log.warning("%s says %s, this program writes %s; it is made anew", path, found, mine)
             rmtree(self.folder / _SHARD, ignore_errors=True)
             for file in self.folder.glob("terms.sqlite*"):
@@ -188,6 +191,19 @@ class Collection:
         for file in self.folder.glob("terms.sqlite*"):
             file.unlink()
         self.set_aside = kept
+
+
+def made_in(folder: Path) -> Made | None:
+    """What the collection in that folder says of itself; None where this program can't read it."""
+    said = json.loads((folder / _DESCRIPTION).read_text())
+    if said.get("format") != _FORMAT or not (folder / _SHARD).exists():
+        return None
+    return Made(
+        embedder=said["embedder"],
+        dimension=said["dimension"],
+        loader=said["loader"],
+        filled=not (folder / _UNFILLED).exists(),
+    )
 
 
 def _copy(

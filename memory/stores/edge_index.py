@@ -61,9 +61,9 @@ class EdgeIndex:
     """Records: some 2 ms."""
     problem = ""
 
-    def __init__(self, directory: Path, *, embedder: str, dimension: int) -> None:
+    def __init__(self, directory: Path, *, embedder: str, dimension: int, loader: str = "") -> None:
         with _translated():
-            self.collection = Collection(directory, embedder=embedder, dimension=dimension)
+            self.collection = Collection(directory, embedder=embedder, dimension=dimension, loader=loader)
         self._terms = self.collection.terms
         self._analyzer = Analyzer()
 

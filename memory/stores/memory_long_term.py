@@ -18,7 +18,7 @@ from hearth.memory.stores.telling import embed_telling, telling_text
 from hearth.memory.stores.terms import QueryTerms, terms_of
 from hearth.memory.stores.words import WordScores, packed_words, score_words
 from hearth.memory.tiers.indexed import sides_of
-from hearth.memory.types import Candidate, Record, Scope, SearchResult, Vector
+from hearth.memory.types import Candidate, Embedding, Record, Scope, SearchResult, Vector
 
 _Array = npt.NDArray[np.float32]
 
@@ -49,11 +49,13 @@ class MemoryLongTerm:
             raise BadInput("owners", request.owners, "at least one owner")
         terms: Counter[int] = self._analyzer.terms(request.lexical or request.text)
         words = self._terms.weigh(request.owners, terms)
-        vector = request.vector or self._embed(request.text, words)
+        vector = request.vector_by(self._embedder.name) or self._embed(request.text, words)
         query, mine = np.asarray(vector, dtype=np.float32), self._mine(request)
         scores = score_words([entry.words for entry in mine], words)
         found = [_candidate(entry, query, held) for entry, held in zip(mine, scores, strict=True)]
-        return SearchResult(candidates=tuple(_best(found, request.limit)), vector=vector)
+        return SearchResult(
+            candidates=tuple(_best(found, request.limit)), vector=Embedding(self._embedder.name, vector)
+        )
 
     async def upsert(self, records: Sequence[Indexed]) -> None:
         """See LongTerm."""
@@ -74,10 +76,11 @@ class MemoryLongTerm:
         mine = self._entries.get(owner, {})
         return [mine[one].record for one in ids if one in mine]
 
-    async def vectors(self, owner: str, ids: Sequence[str]) -> dict[str, Vector]:
+    async def vectors(self, owner: str, ids: Sequence[str]) -> dict[str, Embedding]:
         """See LongTerm."""
         mine = self._entries.get(owner, {})
-        return {one: mine[one].text.tolist() for one in ids if one in mine}
+        name = self._embedder.name
+        return {one: Embedding(name, mine[one].text.tolist()) for one in ids if one in mine}
 
     async def delete(self, owner: str, ids: Sequence[str]) -> None:
         """See LongTerm."""

@@ -8,7 +8,7 @@ import msgspec
 
 from hearth.memory.tiers.short_term import Bounds
 from hearth.memory.tiers.short_term_user import HeldPage, User, session_key
-from hearth.memory.types import Page, PlacedBlock, Scope, ShortTermView, Vector
+from hearth.memory.types import Embedding, Page, PlacedBlock, Scope, ShortTermView
 
 
 class _Subject(msgspec.Struct, kw_only=True):
@@ -16,7 +16,7 @@ class _Subject(msgspec.Struct, kw_only=True):
 
     user: User
     pages: dict[str, Page] = {}
-    vectors: dict[str, Vector] = {}
+    vectors: dict[str, Embedding] = {}
     blocks: dict[tuple[str, str], PlacedBlock] = {}
     """By (session, exchange)."""
 
@@ -41,7 +41,7 @@ class InMemoryShortTerm:
         """Forget everything."""
         self._subjects.clear()
 
-    async def push(self, page: Page, *, vector: Vector | None, block: PlacedBlock | None) -> None:
+    async def push(self, page: Page, *, vector: Embedding | None, block: PlacedBlock | None) -> None:
         """Add or replace the page; one without texts brings its block alone. A stale one is ignored."""
         subject = self._admit(page.scope, page.generation)
         if subject is None:

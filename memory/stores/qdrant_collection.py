@@ -6,7 +6,8 @@ It is one for all owners, as Qdrant advises for many tenants ("Configure Multite
 scan of them takes. The other indexes get no graph.
 
 Its metadata hold a name of its own, made at random, and whether it was filled. So one that was lost and made
-anew, by whichever process, is told from the one before.
+anew, by whichever process, is told from the one before. They also say whose vectors it has, so that a program
+with another embedder can ask it until its own is filled.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from hashlib import blake2b
 from threading import Lock
@@ -28,6 +29,7 @@ from qdrant_client.http.exceptions import UnexpectedResponse
 from hearth.memory.errors import StoreUnavailable
 from hearth.memory.stores.qdrant_calls import CollectionMissingError, QdrantCalls
 from hearth.memory.stores.qdrant_server import QdrantServer
+from hearth.memory.stores.succession import Made
 from hearth.memory.stores.terms import TermStats
 from hearth.memory.stores.vector_index import PART
 
@@ -42,6 +44,7 @@ OPEN_SECONDS = 10.0
 _PAYLOAD_M = 16
 """Edges of a point in its owner's graph; Qdrant's own value for `m`."""
 _MADE, _FILLED = "hearth_made", "hearth_filled"
+_EMBEDDER, _LOADER, _DIMENSION = "hearth_embedder", "hearth_loader", "hearth_dimension"
 _INDEXES = {
     "owner": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True),
     "person": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, enable_hnsw=False),
@@ -54,12 +57,23 @@ class QdrantCollection:
     """The collection for one embedder. Any thread may call; every method may raise StoreUnavailable."""
 
     def __init__(
-        self, calls: QdrantCalls, server: QdrantServer, terms: TermStats, *, embedder: str, dimension: int
+        self,
+        calls: QdrantCalls,
+        server: QdrantServer,
+        terms: TermStats,
+        *,
+        embedder: str,
+        dimension: int,
+        loader: str = "",
+        made: bool = False,
     ) -> None:
+        """`made`: it is there or was, and is not to be made anew. `loader`: as `load_embedder` takes it."""
         self.name = collection_name(server.prefix, embedder, dimension)
         self.problem = ""
         self.points = 0
         self._calls, self._server, self._terms, self._dimension = calls, server, terms, dimension
+        self._whose = {_EMBEDDER: embedder, _LOADER: loader, _DIMENSION: dimension}
+        self._is_made = made
         self._turn = Lock()
         self._made = ""
         self._filled = False
@@ -142,6 +156,8 @@ class QdrantCollection:
     def _open(self, by: float) -> None:
         info = self._info(by)
         if info is None:
+            if self._is_made:
+                raise StoreUnavailable(PART, f"the collection {self.name} is gone")
             self._create(by)
             info = self._info(by)
         metadata = self._metadata(info, by)
@@ -193,13 +209,16 @@ class QdrantCollection:
             "write_consistency_factor": server.write_consistency,
             # Conditions beside the owner are tested on the owner's points alone and need no index.
             "strict_mode_config": models.StrictModeConfig(enabled=False),
-            "metadata": {_MADE: uuid4().hex, _FILLED: False},
+            "metadata": self._fresh(),
         }
+
+    def _fresh(self) -> models.Payload:
+        return {_MADE: uuid4().hex, _FILLED: False, **self._whose}
 
     def _metadata(self, info: models.CollectionInfo | None, by: float) -> models.Payload:
         if found := _made_metadata(info):
             return found
-        fresh = {_MADE: uuid4().hex, _FILLED: False}
+        fresh = self._fresh()
         self._calls(lambda client, _: client.update_collection(self.name, metadata=fresh), by=by)
         if found := _made_metadata(self._info(by)):
             return found
@@ -228,6 +247,33 @@ def collection_name(prefix: str, embedder: str, dimension: int) -> str:
     if plain != embedder:
         plain += "-" + blake2b(embedder.encode(), digest_size=6).hexdigest()
     return f"{prefix}{plain}-{dimension}-{FORMAT}"
+
+
+def collections_of(calls: QdrantCalls, server: QdrantServer, *, by: float) -> dict[str, Made]:
+    """The server's collections of this prefix and format, by name. Raises StoreUnavailable."""
+    names = [one.name for one in calls(lambda client, _: client.get_collections(), by=by).collections]
+    found: dict[str, Made] = {}
+    for name in names:
+        if name.startswith(server.prefix) and name.endswith(f"-{FORMAT}"):
+            with suppress(CollectionMissingError):
+                info = calls(partial(_get, name), by=by)
+                if (made := _made_of(name, server.prefix, info)) is not None:
+                    found[name] = made
+    return found
+
+
+def _get(name: str, client: QdrantClient, _: int) -> models.CollectionInfo:
+    return client.get_collection(name)
+
+
+def _made_of(name: str, prefix: str, info: models.CollectionInfo) -> Made | None:
+    """None of a collection that another installation, whose prefix is longer, or another program has made."""
+    said = _made_metadata(info) or {}
+    embedder, dimension = str(said.get(_EMBEDDER, "")), int(said.get(_DIMENSION, 0))
+    if collection_name(prefix, embedder, dimension) != name:
+        return None
+    loader, filled = str(said.get(_LOADER, "")), bool(said.get(_FILLED))
+    return Made(embedder=embedder, dimension=dimension, loader=loader, filled=filled)
 
 
 def _made_metadata(info: models.CollectionInfo | None) -> models.Payload | None:

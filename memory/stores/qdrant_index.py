@@ -83,18 +83,33 @@ class QdrantIndex:
     together = 64
     set_aside = ""
 
-    def __init__(self, server: QdrantServer, terms: TermStats, *, embedder: str, dimension: int) -> None:
+    def __init__(
+        self,
+        server: QdrantServer,
+        terms: TermStats,
+        *,
+        embedder: str,
+        dimension: int,
+        loader: str = "",
+        made: bool = False,
+    ) -> None:
+        """`loader` and `made` as QdrantCollection takes them."""
         self.readers = server.connections
         self._server, self._terms = server, terms
         self._calls = QdrantCalls(server)
         self._collection = QdrantCollection(
-            self._calls, server, terms, embedder=embedder, dimension=dimension
+            self._calls, server, terms, embedder=embedder, dimension=dimension, loader=loader, made=made
         )
         self._analyzer, self._analyzing = Analyzer(), threading.Lock()
         self._removed = False
         self._closing = threading.Event()
         self._look(FIRST_LOOK_SECONDS)
         threading.Thread(target=self._keep_looking, daemon=True, name="hearth-qdrant").start()
+
+    @property
+    def name(self) -> str:
+        """The collection's, in the server."""
+        return self._collection.name
 
     @property
     def unfilled(self) -> str:
@@ -300,14 +315,21 @@ _RECORD_AND_WORDS = models.PayloadSelectorInclude(include=[RECORD, WORDS])
 
 
 def open_index(
-    server: QdrantServer, directory: Path, *, embedder: str, dimension: int, terms: TermStats | None = None
+    server: QdrantServer,
+    directory: Path,
+    *,
+    embedder: str,
+    dimension: int,
+    loader: str = "",
+    made: bool = False,
+    terms: TermStats | None = None,
 ) -> QdrantIndex:
     """The index in the server; its term statistics, unless they are given, in a file in `directory`."""
     if terms is None:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         name = collection_name(server.prefix, embedder, dimension)
         terms = SqliteTerms(directory / f"{name}.terms.sqlite")
-    return QdrantIndex(server, terms, embedder=embedder, dimension=dimension)
+    return QdrantIndex(server, terms, embedder=embedder, dimension=dimension, loader=loader, made=made)
 
 
 def _upsert(points: _Points, client: QdrantClient, name: str, seconds: int) -> models.UpdateResult:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias, TypeVar
@@ -13,9 +12,10 @@ from redis.exceptions import RedisError
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from hearth.memory.errors import StoreUnavailable
+from hearth.memory.stores.packed import pack_embedding, unpack_embedding
 from hearth.memory.tiers.short_term import Bounds
 from hearth.memory.tiers.short_term_user import HeldPage, User, session_key
-from hearth.memory.types import Page, PlacedBlock, Scope, ShortTermView, Vector
+from hearth.memory.types import Embedding, Page, PlacedBlock, Scope, ShortTermView
 
 Client: TypeAlias = Redis | RedisCluster
 Command: TypeAlias = tuple[str | bytes | int, ...]
@@ -71,7 +71,7 @@ class _Keys:
         self._base = f"{prefix}:{{{scope.person}}}"
         self.state = f"{self._base}:state"
         self.pages = f"{self._base}:pages"
-        self.vectors = f"{self._base}:vectors"
+        self.vectors = f"{self._base}:embeddings"
 
     def order(self, owner: str) -> str:
         """Sorted set of an owner's pages by time and arrival."""
@@ -97,7 +97,7 @@ class RedisShortTerm:
         self._prefix = prefix
         self._bounds = Bounds(capacity=capacity, hard_pages=hard_cap)
 
-    async def push(self, page: Page, *, vector: Vector | None, block: PlacedBlock | None) -> None:
+    async def push(self, page: Page, *, vector: Embedding | None, block: PlacedBlock | None) -> None:
         """Add or replace the page; one without texts brings its block alone. A stale one is ignored."""
         keys = self._keys(page.scope)
 
@@ -167,14 +167,14 @@ class RedisShortTerm:
 
     # -- one change ------------------------------------------------------------------------------------
 
-    def _hold(self, user: User, keys: _Keys, page: Page, vector: Vector | None) -> list[Command]:
+    def _hold(self, user: User, keys: _Keys, page: Page, vector: Embedding | None) -> list[Command]:
         held = user.put(page)
         commands: list[Command] = [
             ("HSET", keys.pages, page.id, _encode(page)),
             ("ZADD", keys.order(held.owner), held.occurred, _member(page.id, held)),
         ]
         if vector is not None:
-            commands.append(("HSET", keys.vectors, page.id, array("f", vector).tobytes()))
+            commands.append(("HSET", keys.vectors, page.id, pack_embedding(vector)))
         return commands + _gone(keys, user.evict(held.owner, self._bounds))
 
     def _place(self, user: User, keys: _Keys, scope: Scope, block: PlacedBlock) -> list[Command]:
@@ -272,7 +272,7 @@ def _view(
     placed = sorted((_BLOCK.decode(body) for body in blocks), key=lambda one: (one.at, one.exchange))
     return ShortTermView(
         pages=tuple(page for page, _ in reversed(held)),
-        vectors={page.id: array("f", raw).tolist() for page, raw in held if raw is not None},
+        vectors={page.id: unpack_embedding(raw) for page, raw in held if raw is not None},
         blocks=tuple(placed),
         lagging=lagging,
         known=known,

@@ -12,16 +12,16 @@ from importlib.resources import files
 from pathlib import Path
 
 import msgspec
-import numpy as np
 
 from hearth.memory.errors import StoreUnavailable
 from hearth.memory.events.codec import micros
+from hearth.memory.stores.packed import pack_embedding, unpack_embedding
 from hearth.memory.tiers.short_term import LATELY_KEPT, Bounds, Held, leaving, text_digest, text_size
-from hearth.memory.types import Page, PlacedBlock, Scope, ShortTermView, Vector
+from hearth.memory.types import Embedding, Page, PlacedBlock, Scope, ShortTermView
 
 logger = logging.getLogger(__name__)
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """A file of another version is set aside: it is quicker made anew from the log than converted."""
 _PAGE = msgspec.msgpack.Decoder(Page)
 _BLOCK = msgspec.msgpack.Decoder(PlacedBlock)
@@ -52,7 +52,7 @@ class SqliteShortTerm:
         await self._write(self._close)
         await asyncio.to_thread(self._executor.shutdown)
 
-    async def push(self, page: Page, *, vector: Vector | None, block: PlacedBlock | None) -> None:
+    async def push(self, page: Page, *, vector: Embedding | None, block: PlacedBlock | None) -> None:
         """Add or replace the page; one without texts brings its block alone. A stale generation is ignored.
 
         Raises StoreUnavailable.
@@ -158,7 +158,7 @@ class SqliteShortTerm:
             raise
         writer.execute("COMMIT")
 
-    def _push(self, page: Page, vector: Vector | None, block: PlacedBlock | None) -> None:
+    def _push(self, page: Page, vector: Embedding | None, block: PlacedBlock | None) -> None:
         subject = page.scope.person
         with self._transaction() as writer:
             if not _admit(writer, subject, page.generation):
@@ -282,7 +282,7 @@ def _admit(writer: sqlite3.Connection, subject: str, generation: int) -> bool:
     return True
 
 
-def _put_page(writer: sqlite3.Connection, subject: str, page: Page, vector: Vector | None) -> None:
+def _put_page(writer: sqlite3.Connection, subject: str, page: Page, vector: Embedding | None) -> None:
     lately = writer.execute(
         "SELECT 1 FROM lately WHERE subject = ? AND id = ? AND digest = ?",
         (subject, page.id, text_digest(page)),
@@ -301,7 +301,7 @@ def _put_page(writer: sqlite3.Connection, subject: str, page: Page, vector: Vect
             micros(page.occurred_at),
             lately.fetchone() is not None,
             text_size(page),
-            None if vector is None else np.asarray(vector, dtype=np.float32).tobytes(),
+            None if vector is None else pack_embedding(vector),
             _ENCODER.encode(page),
         ),
     )
@@ -346,11 +346,7 @@ def _view(
     decoded = [(_PAGE.decode(body), vector) for body, vector in pages]
     return ShortTermView(
         pages=tuple(page for page, _ in decoded),
-        vectors={
-            page.id: np.frombuffer(vector, dtype=np.float32).tolist()
-            for page, vector in decoded
-            if vector is not None
-        },
+        vectors={page.id: unpack_embedding(vector) for page, vector in decoded if vector is not None},
         blocks=tuple(_BLOCK.decode(body) for (body,) in blocks),
         lagging=lagging,
         known=known,

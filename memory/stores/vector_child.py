@@ -20,9 +20,10 @@ from hearth.memory.ports import Indexed, SearchRequest
 from hearth.memory.stores import vector_child_wire as wire
 from hearth.memory.stores.cleanup import AFTER_REMOVAL
 from hearth.memory.stores.hits import decode_hits
+from hearth.memory.stores.packed import pack_embedding, unpack_embedding, unpack_vectors
 from hearth.memory.stores.qdrant_server import QdrantServer
 from hearth.memory.stores.vector_child_link import PART, Link, open_link
-from hearth.memory.types import Record, SearchResult, Vector
+from hearth.memory.types import Embedding, Record, SearchResult, Vector
 
 _log = logging.getLogger(__name__)
 
@@ -203,13 +204,14 @@ class VectorChild:
         reply = await self._call(wire.Get(id=self._id(), owner=owner, ids=tuple(ids)))
         return msgspec.json.decode(reply.body, type=list[Record])
 
-    async def vectors(self, owner: str, ids: Sequence[str]) -> dict[str, Vector]:
+    async def vectors(self, owner: str, ids: Sequence[str]) -> dict[str, Embedding]:
         """See LongTerm. In turn with what is written."""
         if not ids:
             return {}
         reply = await self._call(wire.Vectors(id=self._id(), owner=owner, ids=tuple(ids)))
         # A thousand take 20 ms, for which the loop's other calls need not wait.
-        return await asyncio.to_thread(wire.unpack_vectors, reply.body)
+        found = await asyncio.to_thread(unpack_vectors, reply.body)
+        return {one: Embedding(self.embedder, vector) for one, vector in found.items()}
 
     async def delete(self, owner: str, ids: Sequence[str]) -> None:
         """See LongTerm. Durable after `flush`."""
@@ -257,7 +259,7 @@ class VectorChild:
         """The ask that fits what is under way: whole, by words alone, or None where nothing fits."""
         tenant = request.owners[0].partition("/")[0]
         text = clean(request.text)
-        vector = wire.pack_vector(request.vector) if request.vector else self._vectors.get(tenant, text)
+        vector = pack_embedding(request.vector) if request.vector else self._vectors.get(tenant, text)
         wait = self._searches // (self._state.readers if self._state else 1) * self._milliseconds / 1e3
         if wait > request.deadline:
             self._counts["refused"] += 1
@@ -288,7 +290,7 @@ class VectorChild:
         packed = reply.vector or ask.vector
         return SearchResult(
             candidates=decode_hits(reply.body),
-            vector=request.vector or (wire.unpack_vector(packed) if packed else None),
+            vector=unpack_embedding(packed) if packed and "dense" not in reply.missing else None,
             missing=reply.missing,
         )
 

@@ -10,17 +10,16 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from hearth.memory.embed.load import load_embedder
 from hearth.memory.errors import HearthError
-from hearth.memory.ports import Embedder
 from hearth.memory.stores import vector_child_wire as wire
-from hearth.memory.stores.cleanup import Cleanup
+from hearth.memory.stores.succession import Succession
 from hearth.memory.stores.terms import TermStats
 from hearth.memory.stores.vector_child_service import Service
-from hearth.memory.stores.vector_index import VectorIndex
 
 _PR_SET_PDEATHSIG = 1
 _STOP_SECONDS = 5.0
@@ -34,13 +33,10 @@ def serve(connection: socket.socket) -> int:
         return 0
     what = wire.decode_open(first)
     try:
-        embedder = load_embedder(what.embedder)
-        index = _index(what, embedder)
+        service = Service(_succession(what), send, clean_after=what.clean_after)
     except HearthError as error:
         send(wire.Reply(id=wire.READY, fault="store", error=str(error)))
         return 1
-    cleanup = Cleanup(waiting=index.unclean, longest=what.clean_after)
-    service = Service(embedder, index, send, cleanup)
     service.start()
     gc.collect()
     gc.freeze()
@@ -51,29 +47,26 @@ def serve(connection: socket.socket) -> int:
     return 0
 
 
-def _index(what: wire.Open, embedder: Embedder) -> VectorIndex:
+def _succession(what: wire.Open) -> Succession:
+    embedder = load_embedder(what.embedder)
     # Each form imports a library of its own, which takes half a second and 50 MB.
     if what.qdrant is None:
-        from hearth.memory.stores.edge_index import EdgeIndex
+        from hearth.memory.stores.edge_succession import EdgeSuccession
 
-        return EdgeIndex(Path(what.directory), embedder=embedder.name, dimension=embedder.dimension)
-    from hearth.memory.stores.qdrant_index import open_index
+        return EdgeSuccession(Path(what.directory), embedder, what.embedder)
+    from hearth.memory.stores.qdrant_succession import QdrantSuccession
 
-    return open_index(
-        what.qdrant,
-        Path(what.directory),
-        embedder=embedder.name,
-        dimension=embedder.dimension,
-        terms=_shared_terms(what.postgres_url, what.qdrant.connections),
-    )
+    terms = _shared_terms(what.postgres_url, what.qdrant.connections)
+    return QdrantSuccession(what.qdrant, Path(what.directory), embedder, what.embedder, terms=terms)
 
 
-def _shared_terms(url: str, connections: int) -> TermStats | None:
+def _shared_terms(url: str, connections: int) -> Callable[[], TermStats] | None:
+    """Makes the statistics that several processes share; None: each keeps its own."""
     if not url:
         return None
     from hearth.memory.stores.postgres_terms import PostgresTerms
 
-    return PostgresTerms(url, connections=connections)
+    return partial(PostgresTerms, url, connections=connections)
 
 
 class _Sender:

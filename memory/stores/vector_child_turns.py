@@ -62,8 +62,8 @@ class Turns:
     embedded one at a time, and before records by an embedder that holds the lock.
     """
 
-    def __init__(self, embedder: Embedder, *, remote: bool) -> None:
-        gate, held = Gate(), holds_gil(embedder)
+    def __init__(self, embedder: Embedder, gate: Gate, *, remote: bool) -> None:
+        held = holds_gil(embedder)
         self.whole: Turn = gate.search if held and not remote else nullcontext
         self.query: Turn = gate.search if remote else nullcontext
         self.document: Turn = gate.slice if held else nullcontext

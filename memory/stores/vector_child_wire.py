@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import struct
-from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 import msgspec
 
 from hearth.memory.ports import Indexed, MemoryFilter
 from hearth.memory.stores.qdrant_server import QdrantServer
-from hearth.memory.types import Vector
 
 _LENGTH = struct.Struct(">I")
 
@@ -46,7 +44,7 @@ class Search(_Message, frozen=True, kw_only=True, tag="search"):
     text: str
     lexical: str = ""
     vector: bytes = b""
-    """The query's embedding, if the parent has it."""
+    """The query's embedding, if the parent has it, by `pack_embedding`."""
     dense: bool = True
     """False: by words alone, since the child is too busy to embed."""
     limit: int
@@ -144,6 +142,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """True while files hold bytes of what was removed, until they are written anew."""
     problem: str
     """Why the server can't be reached; empty if it can, and where there is none."""
+    answering: str
+    """The embedder whose collection is asked: another one's while this one's is not filled."""
 
     @property
     def needs_rebuild(self) -> bool:
@@ -156,9 +156,9 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     id: int
     body: bytes = b""
-    """JSON of what was asked for, vectors by `pack_vectors`; empty for a write."""
+    """JSON of what was asked for, vectors by `packed.pack_vectors`; empty for a write."""
     vector: bytes = b""
-    """The query's embedding, where the child made it."""
+    """The query's embedding, where the child made it, by `pack_embedding`."""
     missing: tuple[str, ...] = ()
     milliseconds: float = 0.0
     """What a search took the child, embedding included, waiting not."""
@@ -173,7 +173,6 @@ encode_json = msgspec.json.Encoder().encode
 decode_open = msgspec.msgpack.Decoder(Open).decode
 decode_ask = msgspec.msgpack.Decoder(Ask).decode
 decode_reply = msgspec.msgpack.Decoder(Reply).decode
-_decode_packed = msgspec.msgpack.Decoder(dict[str, bytes]).decode
 
 
 def frame(message: msgspec.Struct) -> bytes:
@@ -192,23 +191,3 @@ def frames(buffer: bytearray) -> Iterator[bytes]:
         body = bytes(memoryview(buffer)[_LENGTH.size : end])
         del buffer[:end]
         yield body
-
-
-def pack_vectors(vectors: Mapping[str, Vector]) -> bytes:
-    """Vectors by id, in a fifth of the bytes that they take as JSON."""
-    return encode({one: pack_vector(vector) for one, vector in vectors.items()})
-
-
-def unpack_vectors(raw: bytes) -> dict[str, Vector]:
-    """The inverse of `pack_vectors`."""
-    return {one: unpack_vector(packed) for one, packed in _decode_packed(raw).items()}
-
-
-def pack_vector(vector: Vector) -> bytes:
-    """Four bytes a number: the precision that embedders and index have."""
-    return array("f", vector).tobytes()
-
-
-def unpack_vector(raw: bytes) -> Vector:
-    """The inverse of `pack_vector`."""
-    return array("f", raw).tolist()

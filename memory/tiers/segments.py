@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hearth.memory.tiers.heat import Heat, HeatPolicy, order
 from hearth.memory.tiers.keywords import counted, leading, overlap
-from hearth.memory.types import Segment, Vector
+from hearth.memory.types import Embedding, Segment, Vector
 
 Reason: TypeAlias = Literal["segments", "pages", "bytes", "age"]
 """The limit for which a segment is evicted."""
@@ -75,7 +75,7 @@ class PageShape(NamedTuple):
     at: datetime
     size: int
     """Bytes of its texts."""
-    vector: Vector
+    vector: Embedding
     keywords: tuple[str, ...]
 
 
@@ -97,10 +97,10 @@ def begun_by(page: str) -> str:
 
 def place(page: PageShape, segments: Sequence[Segment], policy: SegmentPolicy) -> Place:
     """The best segment for the page. Segments of another embedder's centroids are passed over."""
-    able = [s for s in segments if s.pages < policy.most_pages and len(s.centroid) == len(page.vector)]
+    able = [s for s in segments if s.pages < policy.most_pages and s.embedder == page.vector.by]
     if not able:
         return Place(None, 0.0)
-    cosines = _cosines(page.vector, able)
+    cosines = _cosines(page.vector.numbers, able)
     near = np.maximum(cosines - policy.unrelated, 0.0) * (_NEIGHBOUR / (policy.neighbour - policy.unrelated))
     own = frozenset(page.keywords)
     scores = [
@@ -121,7 +121,7 @@ def joined(segment: Segment, page: PageShape) -> Segment:
         segment,
         pages=segment.pages + 1,
         size=segment.size + page.size,
-        centroid=quantized(old * (1 - share) + np.array(page.vector) * share),
+        centroid=quantized(old * (1 - share) + np.array(page.vector.numbers) * share),
         keywords=counted(segment.keywords, page.keywords),
         session=page.session,
         opened_at=min(segment.opened_at, page.at),
@@ -137,7 +137,8 @@ def begun(id: str, owner: str, page: PageShape) -> Segment:
         owner=owner,
         pages=1,
         size=page.size,
-        centroid=quantized(np.array(page.vector)),
+        centroid=quantized(np.array(page.vector.numbers)),
+        embedder=page.vector.by,
         keywords=counted({}, page.keywords),
         session=page.session,
         opened_at=page.at,

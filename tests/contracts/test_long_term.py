@@ -352,7 +352,9 @@ async def test_the_same_id_under_two_owners_is_two_records(store: LongTerm):
 
 async def vectors_of(store: LongTerm, owner: str, *ids: str) -> dict[str, Vector]:
     """The store's `text` vectors by id, each of which has the length 1."""
-    vectors = await store.vectors(owner, ids)
+    found = await store.vectors(owner, ids)
+    assert {one.by for one in found.values()} <= {plain().name}
+    vectors = {id: one.numbers for id, one in found.items()}
     assert [math.hypot(*vector) for vector in vectors.values()] == pytest.approx(
         [1.0] * len(vectors), abs=1e-5
     )
@@ -403,7 +405,7 @@ async def test_many_vectors_come_at_once(store: LongTerm):
     await put(store, *records)
     vectors = await store.vectors(scope().owner, [one.id for one in [*records, records[0]]])
     assert set(vectors) == {one.id for one in records}
-    found = np.array([vectors[one.id] for one in records])
+    found = np.array([vectors[one.id].numbers for one in records])
     assert np.allclose(found, plain().embed_documents([one.text for one in records]), rtol=0.0, atol=1e-5)
     await store.clear(Within.tenant, "alice")
 

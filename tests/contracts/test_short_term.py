@@ -18,8 +18,10 @@ from hearth.memory.ports import ShortTerm
 from hearth.memory.stores.memory_short_term import InMemoryShortTerm
 from hearth.memory.stores.redis_short_term import RedisShortTerm
 from hearth.memory.stores.sqlite_short_term import SqliteShortTerm
-from hearth.memory.types import Page, Scope, ShortTermView
+from hearth.memory.types import Embedding, Page, Scope, ShortTermView
 from tests.short_term import ALICE, NOON, block, page
+
+EAST = Embedding("e", [1.0, 0.0])
 
 
 @pytest.fixture(params=["sqlite", "memory", "redis"], name="store")
@@ -101,19 +103,20 @@ async def test_a_page_comes_back_equal_with_its_vector(store: ShortTerm) -> None
         timezone="Europe/Bern",
         kind="carry-over",
     )
-    await store.push(full, vector=[0.6, -0.8, 0.0], block=None)
+    await store.push(full, vector=Embedding("e", [0.6, -0.8, 0.0]), block=None)
     view = await store.latest(ALICE, limit=5)
     assert view.pages == (full,)
-    assert view.vectors[full.id] == pytest.approx([0.6, -0.8, 0.0])
+    held = view.vectors[full.id]
+    assert (held.by, held.numbers) == ("e", pytest.approx([0.6, -0.8, 0.0]))
 
 
 async def test_a_second_push_replaces_the_page_and_keeps_its_vector(store: ShortTerm) -> None:
     """A regenerated reply replaces the page's text; the user's text is the same, and so is its vector."""
-    await store.push(page(1), vector=[1.0, 0.0], block=None)
+    await store.push(page(1), vector=EAST, block=None)
     await store.push(msgspec.structs.replace(page(1), reply_text="better"), vector=None, block=None)
     view = await store.latest(ALICE, limit=5)
     assert [held.reply_text for held in view.pages] == ["better"]
-    assert view.vectors == {page(1).id: [1.0, 0.0]}
+    assert view.vectors == {page(1).id: EAST}
 
 
 async def test_an_unsettled_page_stays_beyond_capacity(store: ShortTerm) -> None:
@@ -164,10 +167,13 @@ async def test_a_push_that_comes_after_its_settling_stays_settled(store: ShortTe
 
 async def test_settling_brings_what_is_held_to_the_text_that_was_indexed(store: ShortTerm) -> None:
     """A cut reply that was pushed over a complete one gives way to the page as the log has it."""
-    await store.push(msgspec.structs.replace(page(1), reply_text="ha"), vector=[1.0, 0.0], block=None)
+    await store.push(msgspec.structs.replace(page(1), reply_text="ha"), vector=EAST, block=None)
     await store.settle(ALICE, [page(1)])
     view = await store.latest(ALICE, limit=5)
-    assert ([held.reply_text for held in view.pages], view.vectors) == (["r1"], {page(1).id: [1.0, 0.0]})
+    assert ([held.reply_text for held in view.pages], view.vectors) == (
+        ["r1"],
+        {page(1).id: EAST},
+    )
 
 
 async def test_the_hard_cap_drops_the_oldest_and_says_so(store: ShortTerm) -> None:
@@ -294,7 +300,7 @@ async def test_blocks_come_back_for_their_session_oldest_first(store: ShortTerm)
 
 async def test_a_page_without_texts_brings_its_block_alone(store: ShortTerm) -> None:
     """An open exchange's block can be read back, and its page is no page yet."""
-    await store.push(bare(1), vector=[1.0], block=block(1))
+    await store.push(bare(1), vector=Embedding("e", [1.0]), block=block(1))
     view = await store.latest(ALICE, limit=5)
     assert (view.pages, view.vectors, [one.text for one in view.blocks]) == ((), {}, ["block 1"])
 

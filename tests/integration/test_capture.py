@@ -15,6 +15,7 @@ from hearth.memory.events.kinds import Event
 from hearth.memory.events.spool import Spool
 from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.stores.memory_short_term import InMemoryShortTerm
+from hearth.memory.types import Embedding
 from tests.events import erase, page, step
 
 
@@ -173,10 +174,10 @@ async def test_the_page_stands_in_short_term_memory_with_its_vector(
         appended=lambda: None,
     )
     said = page("a" * 32).payload.page
-    await capture.write(step("a" * 32), page=said, vector=[0.6, 0.8], block=None)
+    await capture.write(step("a" * 32), page=said, vector=Embedding("e", [0.6, 0.8]), block=None)
     view = await short_term.latest(said.scope, limit=10)
     assert [one.id for one in view.pages] == ["a" * 32]
-    assert view.vectors["a" * 32] == pytest.approx([0.6, 0.8])
+    assert view.vectors["a" * 32].numbers == pytest.approx([0.6, 0.8])
 
 
 async def test_what_can_wait_is_appended_together_and_drain_waits_for_it(

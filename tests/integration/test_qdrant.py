@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import pytest
@@ -17,11 +17,10 @@ from qdrant_client import models
 
 from hearth.memory.errors import BadInput, StoreUnavailable
 from hearth.memory.events.sqlite_log import SqliteLog
-from hearth.memory.ports import Indexed, MemoryFilter, SearchRequest
+from hearth.memory.ports import Embedder, Indexed, MemoryFilter, SearchRequest
 from hearth.memory.runner import Timing
 from hearth.memory.stores import qdrant_calls, qdrant_index
 from hearth.memory.stores import vector_child_wire as wire
-from hearth.memory.stores.cleanup import Cleanup
 from hearth.memory.stores.hits import decode_hits
 from hearth.memory.stores.memory_short_term import InMemoryShortTerm
 from hearth.memory.stores.qdrant_index import QdrantIndex
@@ -442,6 +441,19 @@ def embedded(text: str) -> Embedded:
     return Embedded(item=item(text), text=vector, context=vector)
 
 
+class _Alone(NamedTuple):
+    """A collection that no other came before."""
+
+    embedder: Embedder
+    index: QdrantIndex
+
+    def before(self) -> None:
+        """There is none."""
+
+    def retire(self) -> None:
+        """There is nothing to remove."""
+
+
 @pytest.mark.parametrize("fault", ["down", "hung"])
 def test_without_statistics_words_count_alike(
     index: QdrantIndex, monkeypatch: pytest.MonkeyPatch, fault: str
@@ -450,7 +462,7 @@ def test_without_statistics_words_count_alike(
     index.put([embedded("the zither"), embedded("the chair")])
     monkeypatch.setattr(_Terms, "fault", fault)
     replies: queue.Queue[wire.Reply] = queue.Queue()
-    service = Service(plain(), index, replies.put, Cleanup(waiting=False))
+    service = Service(_Alone(plain(), index), replies.put, clean_after=600)
     service.start()
     now = time.monotonic()
     times = {"embed_by": now + 2.0, "deadline": now + 30.0}

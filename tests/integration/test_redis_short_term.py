@@ -18,11 +18,12 @@ from redis.exceptions import NoPermissionError
 from hearth.memory.errors import StoreUnavailable
 from hearth.memory.stores.redis_client import redis_client
 from hearth.memory.stores.redis_short_term import RedisShortTerm
-from hearth.memory.types import Scope
+from hearth.memory.types import Embedding, Scope
 from tests.servers import free_port, valkey
 from tests.short_term import ALICE, block, page
 
 ROOT = Path(__file__).parents[2]
+EAST = Embedding("e", [1.0])
 
 
 @pytest.fixture(name="client")
@@ -49,7 +50,7 @@ async def test_writers_at_once_lose_nothing(redis_url: str) -> None:
     prefix = uuid4().hex
     async with Redis.from_url(redis_url) as one, Redis.from_url(redis_url) as other:
         stores = [RedisShortTerm(client, prefix=prefix, capacity=60) for client in (one, other)]
-        pushes = [stores[n % 2].push(page(n), vector=[1.0], block=block(n)) for n in range(60)]
+        pushes = [stores[n % 2].push(page(n), vector=EAST, block=block(n)) for n in range(60)]
         settles = [stores[n % 2].settle(ALICE, [page(n)]) for n in range(0, 60, 3)]
         await asyncio.gather(*pushes, *settles)
         view = await stores[0].latest(ALICE, limit=100)
@@ -84,7 +85,7 @@ async def test_a_read_is_one_round_trip_and_a_change_two_whatever_is_held(client
     assert await counting.of(store.push(page(0), vector=None, block=None)) == 2
     for n in range(1, 40):
         scope = Scope(tenant="acme", user="alice", session=f"s{n}")
-        await store.push(page(n, scope=scope), vector=[1.0], block=block(n))
+        await store.push(page(n, scope=scope), vector=EAST, block=block(n))
     assert await counting.of(store.latest(ALICE, limit=20)) == 1
     assert await counting.of(store.push(page(40), vector=None, block=block(40))) == 2
     assert await counting.of(store.settle(ALICE, [page(n) for n in range(40)])) == 2
@@ -95,7 +96,7 @@ async def test_a_cluster_takes_every_change(cluster_port: int) -> None:
     async with RedisCluster(host="127.0.0.1", port=cluster_port) as client:
         store = RedisShortTerm(client, capacity=2)
         for n in range(4):
-            await store.push(page(n), vector=[1.0], block=block(n))
+            await store.push(page(n), vector=EAST, block=block(n))
         await store.settle(ALICE, [page(n) for n in range(4)])
         assert [held.user_text for held in (await store.latest(ALICE, limit=9)).pages] == ["t2", "t3"]
         await store.drop(ALICE, [page(3).id])
@@ -113,7 +114,7 @@ async def test_every_key_of_a_user_leaves_in_the_end(client: Redis) -> None:
     """Each key has a time to live, so that who never comes back fills no memory for ever."""
     prefix = uuid4().hex
     store = RedisShortTerm(client, prefix=prefix)
-    await store.push(page(1), vector=[1.0], block=block(1))
+    await store.push(page(1), vector=EAST, block=block(1))
     keys = [key async for key in client.scan_iter(match=f"{prefix}:*")]
     assert len(keys) == 5
     assert all([await client.ttl(key) > 0 for key in keys])
@@ -123,7 +124,7 @@ async def test_a_cleared_user_leaves_no_text(client: Redis) -> None:
     """After an erasure the user's only key says which generation counts, and no word."""
     prefix = uuid4().hex
     store = RedisShortTerm(client, prefix=prefix)
-    await store.push(page(1), vector=[1.0], block=block(1))
+    await store.push(page(1), vector=EAST, block=block(1))
     await store.clear("acme", "alice", before=2)
     assert [key async for key in client.scan_iter(match=f"{prefix}:*")] == [
         f"{prefix}:{{acme/alice}}:state".encode()
@@ -156,7 +157,7 @@ async def test_the_rights_that_the_docs_name_are_enough(redis_url: str) -> None:
         admin.execute_command("ACL SETUSER", "limited", "on", ">pw", *rights[0].split())
     client = redis_client(redis_url.replace("//", "//limited:pw@"))
     store = RedisShortTerm(client)
-    await store.push(page(1), vector=[1.0], block=block(1))
+    await store.push(page(1), vector=EAST, block=block(1))
     await store.settle(ALICE, [page(1)])
     assert len((await store.latest(ALICE, limit=1)).pages) == 1
     await store.drop(ALICE, [page(1).id])

@@ -59,7 +59,8 @@ async def say(log, short_term, number):
     event = Event(id=uuid5(NAMESPACE_OID, f"event {number}").hex, tenant="acme", user="alice", session="s1",
                   generation=1, occurred_at=now, parent=parent, payload=StepCaptured(step=step))
     page = Page(id=name, scope=ALICE, generation=1, user_text=f"t{number}", reply_text="ok", occurred_at=now)
-    await asyncio.gather(log.append([event]), short_term.push(page, vector=[1.0, 0.0], block=None))
+    east = Embedding("e", [1.0, 0.0])
+    await asyncio.gather(log.append([event]), short_term.push(page, vector=east, block=None))
     os.write(1, f"{number}\\n".encode())
 
 async def main():

@@ -16,12 +16,24 @@ from hearth.memory.recall.pipeline import recall_block
 from hearth.memory.recall.policy import RecallPolicy, Weights
 from hearth.memory.recall.render import Form, item
 from hearth.memory.recall.tokens import LocalTokenCounter
-from hearth.memory.types import Candidate, Evidence, Memory, Page, Query, Scope, SearchResult, ShortTermView
+from hearth.memory.types import (
+    Candidate,
+    Embedding,
+    Evidence,
+    Memory,
+    Page,
+    Query,
+    Scope,
+    SearchResult,
+    ShortTermView,
+)
 
 NOW = datetime(2024, 6, 1, 12, tzinfo=UTC)
 SCOPE = Scope(tenant="t", user="u")
 POLICY = RecallPolicy()
 COUNTER = LocalTokenCounter(bundled_token_tables())
+EAST = Embedding("use-m3", [1.0, 0.0])
+NORTH = Embedding("use-m3", [0.0, 1.0])
 
 
 class Words:
@@ -58,7 +70,7 @@ def found(*records, cosine=0.6, coverage=0.5):
         )
         for r in records
     ]
-    return SearchResult(candidates=tuple(scored), vector=[1.0, 0.0])
+    return SearchResult(candidates=tuple(scored), vector=EAST)
 
 
 def recall(result, question="Where do I live and work?", view=None, **fields):
@@ -72,7 +84,6 @@ def recall(result, question="Where do I live and work?", view=None, **fields):
         scope=fields.pop("scope", SCOPE),
         generation=fields.pop("generation", 1),
         policy=fields.pop("policy", POLICY),
-        embedder="use-m3",
         counter=COUNTER,
         **fields,
     )
@@ -210,7 +221,7 @@ def test_nothing_else_is_shown_when_the_one_relevant_memory_is_already_there():
     """The floor is for what the block would add."""
     weak = replace(found(memory("w", "has a bike"), cosine=0.2, coverage=0.0).candidates[0])
     strong = found(memory("m", "lives in Oslo near the harbour")).candidates[0]
-    result = SearchResult(candidates=(strong, weak))
+    result = SearchResult(candidates=(strong, weak), vector=EAST)
     assert "m" in recall(result)[0].items
     assert recall(result, present=("lives in Oslo near the harbour",))[0].text == ""
 
@@ -223,7 +234,7 @@ def test_near_duplicates_are_shown_once():
         memory("c", "I have lived in a small red house in Oslo since May."),
         memory("d", "I have lived in a small blue boat in Bergen since June"),
     ).candidates
-    _, verdicts = recall(SearchResult(candidates=better + worse))
+    _, verdicts = recall(SearchResult(candidates=better + worse, vector=EAST))
     assert verdicts == {"a": "in", "b": "duplicate", "c": "duplicate", "d": "in"}
 
 
@@ -231,9 +242,11 @@ def test_a_fresh_page_is_scored_like_any_other():
     """Short-term memory's page is recalled by its query's vector, in any language, before it is indexed."""
     view = ShortTermView(
         pages=(page("near", "Ich wohne in Oslo"), page("far", "Erzähl mir einen Witz")),
-        vectors={"near": [1.0, 0.0], "far": [0.0, 1.0]},
+        vectors={"near": EAST, "far": NORTH},
     )
-    block, verdicts = recall(SearchResult(vector=[0.8, 0.6 * 0.01]), "Where do I live?", view)
+    block, verdicts = recall(
+        SearchResult(vector=Embedding("use-m3", [0.8, 0.6 * 0.01])), "Where do I live?", view
+    )
     assert verdicts == {"near": "in", "far": "below floor"}
     assert block.items == ("near",)
 
@@ -248,15 +261,15 @@ def test_a_fresh_page_is_found_by_its_words_where_there_is_no_vector():
 def test_a_fresh_page_that_is_indexed_too_counts_once():
     """The index's own scores are the ones that count."""
     both = page("p", "I live in Oslo")
-    view = ShortTermView(pages=(both,), vectors={"p": [0.0, 1.0]})
+    view = ShortTermView(pages=(both,), vectors={"p": NORTH})
     assert recall(found(both), view=view)[1] == {"p": "in"}
 
 
 def test_recency_alone_recalls_nothing():
     """A page said a moment ago that has nothing to do with the question stays out."""
-    view = ShortTermView(pages=(page("p", "My divorce is final"),), vectors={"p": [0.0, 1.0]})
+    view = ShortTermView(pages=(page("p", "My divorce is final"),), vectors={"p": NORTH})
     for question in ("hi", "What is 17 % of 900?"):
-        assert recall(SearchResult(vector=[1.0, 0.0]), question, view)[0].text == ""
+        assert recall(SearchResult(vector=EAST), question, view)[0].text == ""
 
 
 def test_nothing_found_gives_no_block():
@@ -356,7 +369,6 @@ def test_the_trace_names_every_signal():
         scope=SCOPE,
         generation=1,
         policy=POLICY,
-        embedder="use-m3",
         counter=COUNTER,
     )
     weighed = set(Weights.__struct_fields__) - {"recency_days"}
@@ -432,7 +444,8 @@ def test_what_holds_takes_the_place_of_what_has_ended():
         Candidate(record=memory(f"f{n}", f"Note {n}."), text_score=0.1, context_score=0.1) for n in range(60)
     )
     block, verdicts = recall(
-        SearchResult(candidates=candidates + filler, vector=[1.0, 0.0]), "Where do I live?"
+        SearchResult(candidates=candidates + filler, vector=EAST),
+        "Where do I live?",
     )
     assert verdicts["m1"] == "stale"
     assert "Chur" in block.text

@@ -71,7 +71,6 @@ def _recalled(embedder):
             scope=SCOPE,
             generation=1,
             policy=RecallPolicy(),
-            embedder=embedder.name,
             counter=COUNTER,
         )
         return block.items

@@ -22,6 +22,7 @@ from hearth.memory.tiers.segments import (
     over,
     place,
 )
+from hearth.memory.types import Embedding
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -34,7 +35,7 @@ def axis(*weights):
 
 
 def page(id, vector, words, hours=0, session="s1", size=100):
-    return PageShape(id, session, NOON + hours * HOUR, size, vector, tuple(words.split()))
+    return PageShape(id, session, NOON + hours * HOUR, size, Embedding("e", vector), tuple(words.split()))
 
 
 SOUP = begun("soup", "t/u", page("p1", axis(1), "leek soup cook"))
@@ -71,7 +72,7 @@ def test_what_a_segment_is_changes_with_its_pages():
 
 def test_segments_of_another_embedder_are_passed_over():
     """Vectors of two models are never compared."""
-    other = structs.replace(SOUP, centroid=b"\x7f" * 4)
+    other = structs.replace(SOUP, embedder="other")
     assert place(page("p3", axis(1), "soup"), [other], POLICY).segment is None
 
 

@@ -12,7 +12,7 @@ from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.time_search import merged, search_in_time
 from hearth.memory.recall.time_signals import time_signals, timely
 from hearth.memory.recall.tokens import LocalTokenCounter
-from hearth.memory.types import Candidate, Page, Query, Scope, SearchResult, ShortTermView
+from hearth.memory.types import Candidate, Embedding, Page, Query, Scope, SearchResult, ShortTermView
 
 NOW = datetime(2024, 6, 12, 15, tzinfo=UTC)
 SCOPE = Scope(tenant="t", user="u")
@@ -29,7 +29,7 @@ def pages(*ago):
 def found(*records, cosine=0.6):
     return SearchResult(
         candidates=tuple(Candidate(record=r, text_score=cosine, context_score=cosine) for r in records),
-        vector=[1.0, 0.0],
+        vector=Embedding("use-m3", [1.0, 0.0]),
     )
 
 
@@ -108,7 +108,7 @@ def test_a_search_within_the_asked_time_is_made_where_one_is_asked():
     query = Query(text="What did I cook on 3 March 2024?", at=NOW)
     within = search_in_time(request, query, found(*pages(1)))
     assert within is not None
-    assert (within.owners, within.where.types, within.vector) == (("t/u",), ("page",), [1.0, 0.0])
+    assert (within.owners, within.where.types, within.vector.numbers) == (("t/u",), ("page",), [1.0, 0.0])
     assert within.where.since == datetime(2024, 3, 3, tzinfo=UTC)
     assert within.where.until == datetime(2024, 3, 6, tzinfo=UTC)
     assert within.limit < request.limit
@@ -148,7 +148,6 @@ def test_case_49_recall_filters_and_shows_by_the_users_local_day():
         scope=SCOPE,
         generation=1,
         policy=RecallPolicy(),
-        embedder="use-m3",
         counter=LocalTokenCounter(),
     )
     dates = {one.record.id: one.signals["date"] for one in scored}
