@@ -15,6 +15,7 @@ from hearth.memory.errors import HearthError
 from hearth.memory.events.sql_log import LogHealth
 from hearth.memory.ports import EventLog, LongTerm, ShortTerm
 from hearth.memory.stores.vector_child import ChildHealth
+from hearth.memory.stores.vector_child_wire import State as ChildState
 from hearth.memory.types import Scope, Status
 from hearth.memory.worker import WorkerHealth, Working
 
@@ -121,6 +122,8 @@ def child_part(child: ChildHealth) -> Part:
     numbers["search_ms"] = round(child.search_milliseconds, 2)
     numbers["unclean"] = bool(child.state and child.state.unclean)
     numbers["unfilled"] = bool(child.state and child.state.unfilled)
+    if child.state and child.state.wanted:
+        numbers |= {"points": child.state.points, "wanted": child.state.wanted}
     if not child.running:
         return Part(
             state="degraded", reasons=("is being restarted; recall uses short-term memory",), numbers=numbers
@@ -128,10 +131,21 @@ def child_part(child: ChildHealth) -> Part:
     state = child.state
     said = {
         "its server can't be reached; recall uses short-term memory": bool(state and state.problem),
-        "is being filled from the log": bool(state and state.unfilled),
+        _filling(state): bool(state and state.unfilled),
     }
     reasons = tuple(reason for reason, holds in said.items() if holds)
     return Part(state="degraded" if reasons else "ok", reasons=reasons, numbers=numbers)
+
+
+def _filling(state: ChildState | None) -> str:
+    """How far the collection is filled, and what answers meanwhile."""
+    if state is None or not state.wanted:
+        return "is being filled from the log"
+    left = "" if state.seconds_left is None else f", {state.seconds_left / 60:.0f} minutes left"
+    return (
+        f"is being filled from the log, {state.points} of {state.wanted} records{left}; "
+        f"the collection of {state.answering} answers meanwhile"
+    )
 
 
 def worker_part(worker: WorkerHealth) -> Part:

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar, assert_never
+from typing import Any, TypeVar, assert_never
 
 import msgspec
 
@@ -44,6 +44,7 @@ class Service:
         self._gate = gate
         self._before: Side | None = None
         self._looked_back = False
+        self._began, self._began_with = time.monotonic(), succession.index.points()
         self._look_back()
         self._turns = self._now.turns
         self._cleanup = Cleanup(waiting=self._unclean, longest=clean_after)
@@ -99,7 +100,17 @@ class Service:
             unclean=self._unclean,
             problem=index.problem,
             answering=self._answering.embedder.name,
+            **self._filling(),
         )
+
+    def _filling(self) -> dict[str, Any]:
+        before = self._before
+        if before is None or not self._now.index.unfilled:
+            return {}
+        points, wanted = self._now.index.points(), before.index.points()
+        gained, seconds = points - self._began_with, time.monotonic() - self._began
+        left = max(wanted - points, 0) * seconds / gained if gained > 0 else None
+        return {"wanted": wanted, "seconds_left": left}
 
     @property
     def _sides(self) -> list[Side]:

@@ -144,6 +144,10 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Why the server can't be reached; empty if it can, and where there is none."""
     answering: str
     """The embedder whose collection is asked: another one's while this one's is not filled."""
+    wanted: int = 0
+    """Records that the collection before has, while it answers: as many as this one will have."""
+    seconds_left: float | None = None
+    """Until it is filled, at the pace so far; None where that can't be told."""
 
     @property
     def needs_rebuild(self) -> bool:

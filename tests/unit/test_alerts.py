@@ -134,13 +134,22 @@ def reasons() -> set[str]:
     """Every reason that a part can give, its numbers and names as on the page."""
     counts = dict.fromkeys(("restarts", "in_flight", "late", "refused", "lexical_only", "failed"), 0)
     child = ChildHealth(running=True, state=None, search_milliseconds=2.0, **counts)
-    given = {"pid": 1, "embedder": "x", "dimension": 4, "readers": 8, "points": 0, "set_aside": ""}
-    troubled = ChildState(unfilled="a", unclean=False, problem="b", **given)
+    given = {
+        "pid": 1,
+        "embedder": "x",
+        "dimension": 4,
+        "readers": 8,
+        "points": 0,
+        "set_aside": "",
+        "answering": "NAME",
+    }
+    troubled = ChildState(unfilled="a", unclean=False, problem="b", answering="NAME", **given)
     parts = [
         log_part(replace(LOG, writable=False)),
         log_part(replace(LOG, fsync_p50_ms=31.0)),
         child_part(replace(child, running=False)),
         child_part(replace(child, state=troubled)),
+        child_part(replace(child, state=replace(troubled, problem="", wanted=1_000, seconds_left=660.0))),
         worker_part(
             WorkerHealth(
                 running=False,

@@ -60,13 +60,26 @@ def test_a_child_that_is_restarted_degrades_long_term_memory() -> None:
 
 def test_a_server_that_is_down_or_empty_degrades_long_term_memory() -> None:
     """Neither its address nor what it said is among the reasons."""
-    given = {"pid": 1, "embedder": "x", "dimension": 4, "readers": 8, "points": 0, "set_aside": ""}
-    well = State(unfilled="", unclean=False, problem="", **given)
+    given = {
+        "pid": 1,
+        "embedder": "x",
+        "dimension": 4,
+        "readers": 8,
+        "points": 0,
+        "set_aside": "",
+        "answering": "x",
+    }
+    well = State(unfilled="", unclean=False, problem="", answering="x", **given)
     down = child_part(_child(state=replace(well, problem="http://qdrant.internal: down")))
     assert child_part(_child(state=well)).state == "ok"
     assert down.state == "degraded"
     assert "qdrant.internal" not in str(down)
     assert child_part(_child(state=replace(well, unfilled="a"))).state == "degraded"
+    filling = replace(well, unfilled="a", points=340, wanted=1_000, seconds_left=660.0, answering="use-m3")
+    assert child_part(_child(state=filling)).reasons[0] == (
+        "is being filled from the log, 340 of 1000 records, 11 minutes left; "
+        "the collection of use-m3 answers meanwhile"
+    )
 
 
 def test_a_worker_s_every_trouble_is_a_reason() -> None:
