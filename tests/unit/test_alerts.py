@@ -141,7 +141,6 @@ def reasons() -> set[str]:
         "readers": 8,
         "points": 0,
         "set_aside": "",
-        "answering": "NAME",
     }
     troubled = ChildState(unfilled="a", unclean=False, problem="b", answering="NAME", **given)
     parts = [

@@ -67,7 +67,6 @@ def test_a_server_that_is_down_or_empty_degrades_long_term_memory() -> None:
         "readers": 8,
         "points": 0,
         "set_aside": "",
-        "answering": "x",
     }
     well = State(unfilled="", unclean=False, problem="", answering="x", **given)
     down = child_part(_child(state=replace(well, problem="http://qdrant.internal: down")))
