@@ -175,7 +175,7 @@ class _Reader:
         """The match with the clause behind each subject that it may lack; the first."""
         for subject in lacking:
             match = words.match(subject + self._text[clause.start : self._sentence.end])
-            if match is not None and match.end() >= len(subject):
+            if match is not None and _is_behind(match, len(subject)):
                 yield found(match, clause.start - len(subject)), subject
                 return
 
@@ -313,6 +313,12 @@ class _Reader:
                 return False
             return self._tongue.governs.search(self._text, self._sentence.start, clause.start) is None
         return plainly_said(self._text, self._sentence, clause, end, self._tongue)
+
+
+def _is_behind(match: re.Match[str], place: int) -> bool:
+    """Whether the match goes on behind `place`, and its value stands there."""
+    valued = match.groupdict().get("value") is not None
+    return match.end() >= place and (not valued or match.start("value") >= place)
 
 
 def _personal(one: Stated) -> bool:
