@@ -222,6 +222,22 @@ class CaptureSettings(Section):
     )
 
 
+class ImportSettings(Section):
+    """How much one import may be; what is more is refused before anything of it is kept."""
+
+    max_mb: int = Field(default=2_000, ge=1, le=1_000_000, description="Of the file as it is sent.")
+    max_unpacked_mb: int = Field(
+        default=8_000, ge=1, le=1_000_000, description="Of what is read of an archive, unpacked."
+    )
+    max_ratio: int = Field(
+        default=200, ge=2, le=100_000, description="So many times its packed size a file in it may be."
+    )
+    max_record_mb: int = Field(
+        default=64, ge=1, le=256, description="Of one line, conversation or other record."
+    )
+    max_records: int = Field(default=1_000_000, ge=1, le=100_000_000, description="In one file.")
+
+
 class QdrantSettings(Section):
     """The collection in the server that `qdrant_url` names, as it is made; one that exists stays as it is."""
 
@@ -450,6 +466,7 @@ class HearthSettings(Section):
     recall: RecallSettings = Field(default=RecallSettings(), description="Before the call.")
     capture: CaptureSettings = Field(default=CaptureSettings(), description="After the call.")
     life: LifeSettings = Field(default=LifeSettings(), description="Beside the calls: what becomes of pages.")
+    imports: ImportSettings = Field(default=ImportSettings(), description="Limits of `hearth import`.")
     models: dict[str, ModelSettings] = Field(
         default={}, description="Overrides by model name; `*` stands for any text."
     )

@@ -57,6 +57,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "list": memories.list_,
         "forget": memories.forget,
         "erase": operate.erase,
+        "export": imports.export,
         "import": imports.import_,
     },
     "Look into it": {

@@ -6,7 +6,14 @@ import asyncio
 from collections.abc import Sequence
 
 from hearth.memory import metrics
-from hearth.memory.events.kinds import Event, PageClosed, Payload, RecallDrawn, StepCaptured
+from hearth.memory.events.kinds import (
+    Event,
+    PageClosed,
+    Payload,
+    RecallDrawn,
+    StepCaptured,
+    is_decided,
+)
 from hearth.memory.ports import Consumers, EventLog, ExchangeState
 from hearth.memory.recall.drawn import USED, drawn_shares
 from hearth.memory.runner import all_different
@@ -44,7 +51,12 @@ class PageDecider:
 
     async def handle(self, events: Sequence[Event]) -> list[Event]:
         """Decide for each step, its own exchange and the one that it follows and thereby ends."""
-        return [decision for event in events for decision in await self._follow(event)]
+        return [
+            decision
+            for event in events
+            if not is_decided(event.payload)
+            for decision in await self._follow(event)
+        ]
 
     async def idle(self, event: Event) -> list[Event]:
         """Close the exchange whose last step is `event`, as nothing followed it for long enough."""
@@ -136,7 +148,7 @@ class DrawnDecider:
         return [
             decision
             for event in events
-            if isinstance(event.payload, PageClosed)
+            if isinstance(event.payload, PageClosed) and not event.payload.decided
             for decision in decisions(event, await self._decide(as_stored(event.payload.page)))
         ]
 

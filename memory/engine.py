@@ -47,6 +47,7 @@ from hearth.memory.knowledge.library import Library
 from hearth.memory.knowledge.records import everybody
 from hearth.memory.outdating import outdated_pages, unsaid_pages
 from hearth.memory.policies import Policies
+from hearth.memory.portable.porter import Porter
 from hearth.memory.ports import (
     Clock,
     EventLog,
@@ -171,6 +172,7 @@ class Engine:
         self.traces = TraceRing()
         self.shared = shared
         self.knowledge = Library(log=log, long_term=long_term, clock=clock, appended=worker.notify)
+        self.porter = Porter(log=log, clock=clock, embedder=embedder, appended=worker.notify)
         self._refilling: set[str] = set()
         self._stopgap = secrets.token_bytes(32)
         self._breakers = AsyncCircuitBreakerFactory(

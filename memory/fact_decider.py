@@ -9,7 +9,7 @@ from typing import Final
 from uuid import NAMESPACE_URL, uuid5
 
 from hearth.memory import metrics
-from hearth.memory.events.kinds import Event, PageClosed, PageForgotten, PageMoved, Payload
+from hearth.memory.events.kinds import Event, PageClosed, PageForgotten, PageMoved, Payload, is_decided
 from hearth.memory.extract.attributes import subject_key, value_key
 from hearth.memory.outdating import outdated_pages
 from hearth.memory.policies import PolicyOf
@@ -50,7 +50,12 @@ class FactDecider:
 
     async def handle(self, events: Sequence[Event]) -> list[Event]:
         """Decide for each page that came, moved or went."""
-        return [decision for event in events for decision in decisions(event, await self._decide(event))]
+        return [
+            decision
+            for event in events
+            if not is_decided(event.payload)
+            for decision in decisions(event, await self._decide(event))
+        ]
 
     async def _decide(self, event: Event) -> list[Payload]:
         id = _page_of(event)

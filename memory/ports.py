@@ -194,6 +194,14 @@ class EventLog(Documents, PolicySettings, Protocol):
         """
         ...
 
+    async def present(self, ids: Sequence[str]) -> dict[str, tuple[str, str, int]]:
+        """Those of the event ids that the log has, redacted ones too: (tenant, user, generation) of each."""
+        ...
+
+    async def handled(self, tenant: str, user: str, consumers: Sequence[str]) -> dict[str, int]:
+        """Up to which position each of those consumers has handled the user's events; 0 before the first."""
+        ...
+
     async def open_call(
         self,
         scope: Scope,

@@ -16,6 +16,7 @@ from hearth.memory.events.kinds import (
     RecallDrawn,
     SegmentEvicted,
     SegmentPromoted,
+    is_decided,
 )
 from hearth.memory.policies import PolicyOf
 from hearth.memory.ports import Clock, EventLog, LongTerm, MidTerm
@@ -69,6 +70,7 @@ class SegmentDecider:
         return [
             decision
             for event in events
+            if not is_decided(event.payload)
             for decision in decisions(event, await self._decide(event), cause=self.name)
         ]
 

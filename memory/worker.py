@@ -73,6 +73,8 @@ CONSUMERS = {
     part.name: part.kinds for part in (PageDecider, FactDecider, IndexProjector, DrawnDecider, SegmentDecider)
 }
 """The kinds that each consumer reads, by its name."""
+DECIDERS = {part.name: part.kinds for part in (PageDecider, FactDecider, DrawnDecider, SegmentDecider)}
+"""Of them, those that decide."""
 
 
 async def progress(consumers: Consumers) -> WorkerHealth:

@@ -10,6 +10,7 @@ from fastapi import APIRouter, FastAPI
 from hearth.gateway.api import (
     events,
     exchanges,
+    exports,
     health,
     imports,
     knowledge,
@@ -37,6 +38,7 @@ RESOURCES: tuple[APIRouter, ...] = (
     stories.router,
     policy.router,
     imports.router,
+    exports.router,
     knowledge.router,
     people.router,
     switches.router,

@@ -128,12 +128,6 @@ class KeyedRoute(OpenRoute):
     keyed: ClassVar[bool] = True
 
 
-class BulkRoute(KeyedRoute):
-    """A keyed route that takes large bodies."""
-
-    body_limit: ClassVar[int] = 64 * MEGABYTE
-
-
 async def _bounded_failure(handle: Handler, request: Request) -> Response:
     """The API's boundary: an error that nobody expected is logged, counted and answered without its text."""
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
@@ -66,6 +66,28 @@ class Rest:
     def send(self, path: str, raw: bytes, kind: str, **parameters: str) -> Answer:
         """PUT a body of that media type. Raises GatewayError."""
         return self._call("PUT", path, content=raw, headers={"content-type": kind}, params=parameters)
+
+    def upload(self, path: str, parts: Iterable[bytes], **parameters: Any) -> Answer:
+        """POST a file, a part at a time, and wait for as long as its import takes. Raises GatewayError."""
+        return self._call(
+            "POST",
+            path,
+            content=parts,
+            params={name: value for name, value in parameters.items() if value not in (None, "")},
+            headers={"content-type": "application/octet-stream"},
+            timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),
+        )
+
+    def download(self, path: str, **parameters: Any) -> Iterator[bytes]:
+        """GET a file, a part at a time. Raises GatewayError, also where it ends before its end."""
+        try:
+            with self.http.stream("GET", API + path, params=parameters) as answer:
+                if not answer.is_success:
+                    answer.read()
+                    read(answer)
+                yield from answer.iter_raw()
+        except httpx.HTTPError as error:
+            raise unreachable(self.url, error) from error
 
     def delete(self, path: str, **parameters: Any) -> Answer:
         """DELETE; parameters as for `get`. Raises GatewayError."""

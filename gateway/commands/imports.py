@@ -1,136 +1,141 @@
-"""`hearth import`: dialogues that were held elsewhere, in batches that never cut an exchange in two."""
+"""`hearth import` and `hearth export`: a user's memory into a file, and files of Hearth's and others' in."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
-from itertools import groupby
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import IO, Annotated
 
 import typer
 
 from hearth.gateway.commands.client import Answer, GatewayError, Rest, gateway
-from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Json, Url, User
-from hearth.gateway.commands.output import MISUSED, err, fail, say, say_json, waiting
+from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Json, Url
+from hearth.gateway.commands.output import MISUSED, err, fail, note, say, say_json
 
-if TYPE_CHECKING:
-    from hearth.memory.types import ImportedTurn
-
-BATCH_TURNS = 500
-"""Turns of a request: about a second's work, so that progress shows."""
-BATCH_CHARACTERS = 4_000_000
-"""Text of a request; the gateway takes 64 MB, and a character may be twelve bytes of JSON."""
+PART = 1 << 18
+"""Bytes that are sent at once."""
 
 
 def import_(
-    file: Annotated[str, typer.Argument(help="JSON lines; `-` reads standard input.")],
-    user: User = "",
+    file: Annotated[str, typer.Argument(help="JSON, JSON lines or a zip file; `-` reads standard input.")],
+    format: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            help="hearth, turns, chatgpt, claude, openai, mem0, zep or litellm; none: found by itself.",
+            show_default=False,
+        ),
+    ] = "",
+    user: Annotated[
+        str,
+        typer.Option(
+            "--user", "--as", help="Whose memory it becomes, where the key may say.", show_default=False
+        ),
+    ] = "",
+    source_user: Annotated[
+        str,
+        typer.Option(help="Which user of the file, where it has several; `*`: all.", show_default=False),
+    ] = "",
+    at: Annotated[
+        str | None, typer.Option(help="When things were said, where the file does not tell.")
+    ] = None,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Of an export, also what is from before the user's erasure.")
+    ] = False,
     url: Url = DEFAULT_URL,
     key: ApiKey = "",
     as_json: Json = False,
 ) -> None:
-    """Import dialogues from JSON lines; a second import of the same lines changes nothing.
+    """Import what `hearth export` wrote, what other programs export, or dated turns.
 
-    A line is an object with `role` (user or assistant), `content` and `at` (an ISO 8601 time with its zone),
-    and where there are any `session`, `name`, `shown` (what a picture with it shows) and `id`.
+    All of the file comes in or, where something can't be used, none; a second import changes nothing.
 
-    Example: hearth import dialogue.jsonl --user alice
+    Example: hearth import conversations.zip --from chatgpt --user alice
     """
-    turns = _read(file)
-    with gateway(url, key, user) as rest:
-        done = _send(rest, turns)
+    with ExitStack() as stack, gateway(url, key, user) as rest:
+        source = stack.enter_context(_opened(file))
+        done = rest.upload(
+            "/import",
+            _parts(source, stack),
+            **{"from": format, "source_user": source_user, "at": at, "anew": anew or None},
+        )
     if as_json:
         say_json(done)
     else:
-        say(f"{done['exchanges']} exchanges from {done['turns']} turns, for {done['user']}")
+        say(_summary(done))
 
 
-def batches(turns: Sequence[ImportedTurn]) -> Iterator[list[ImportedTurn]]:
-    """The turns in order of session and time, cut only before a user's turn that follows an assistant's.
+def export(
+    user: Annotated[str, typer.Argument(help="Whose memory; none: the key's own user.")] = "",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The file; none: standard output.")
+    ] = None,
+    format: Annotated[
+        str, typer.Option(help="jsonl, which can be imported, or markdown, for people to read.")
+    ] = "jsonl",
+    url: Url = DEFAULT_URL,
+    key: ApiKey = "",
+) -> None:
+    """Export everything of a user: what was said, facts with their history, segments with heat, feedback.
 
-    The gateway makes exchanges of each batch alone, so it makes the same ones of all batches as of the whole.
+    Example: hearth export alice -o alice.jsonl
     """
-    batch: list[ImportedTurn] = []
-    characters = 0
-    for exchange in _exchanges(turns):
-        size = sum(len(turn.content) for turn in exchange)
-        full = len(batch) + len(exchange) > BATCH_TURNS or characters + size > BATCH_CHARACTERS
-        if batch and full:
-            yield batch
-            batch, characters = [], 0
-        batch += exchange
-        characters += size
-    if batch:
-        yield batch
+    with gateway(url, key, user) as rest:
+        if output is None:
+            _write(rest, sys.stdout.buffer, format)
+            return
+        draft = output.with_name(output.name + ".part")
+        try:
+            with draft.open("wb") as file:
+                size = _write(rest, file, format)
+            draft.replace(output)
+        except OSError as error:
+            fail(f"{output} can't be written: {error.strerror}", MISUSED)
+        finally:
+            draft.unlink(missing_ok=True)
+    note(f"{output}: {size} bytes")
 
 
-def _exchanges(turns: Sequence[ImportedTurn]) -> Iterator[list[ImportedTurn]]:
-    ordered = sorted(turns, key=lambda turn: (turn.session, turn.at))
-    for _, group in groupby(ordered, key=lambda turn: turn.session):
-        current: list[ImportedTurn] = []
-        answered = False
-        for turn in group:
-            if turn.role == "user" and answered:
-                yield current
-                current, answered = [], False
-            current.append(turn)
-            answered = answered or turn.role == "assistant"
-        yield current
+def _write(rest: Rest, file: IO[bytes], format: str) -> int:
+    """Raises GatewayError for an export without its last line, which says that it is whole."""
+    size, end = 0, b""
+    for part in rest.download("/export", format=format):
+        size += file.write(part)
+        end = (end + part)[-PART:]
+    file.flush()
+    if format == "jsonl" and not end.rstrip(b"\n").rpartition(b"\n")[2].startswith(b'{"end":'):
+        raise GatewayError("the export was cut off: its last line is missing; try again")
+    return size
 
 
-def _read(file: str) -> list[ImportedTurn]:
-    """All turns of the file, checked as the gateway checks them, before anything is sent."""
-    from hearth.gateway.api.imports import read_lines
-    from hearth.gateway.api.problems import Problem
-
+def _opened(file: str) -> IO[bytes]:
+    if file == "-":
+        return sys.stdin.buffer
     try:
-        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        return Path(file).open("rb")
     except OSError as error:
         fail(f"{file} can't be read: {error.strerror}", MISUSED)
-    try:
-        with waiting("Checking the lines …"):
-            return read_lines(raw, datetime.now(UTC))
-    except Problem as problem:
-        fail(f"{file}: {problem.detail}", MISUSED)
 
 
-def _send(rest: Rest, turns: Sequence[ImportedTurn]) -> Answer:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+def _parts(source: IO[bytes], stack: ExitStack) -> Iterator[bytes]:
+    """The file in parts, with a bar on a terminal; what it becomes is known when all is there."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-    columns = (
-        TextColumn("Importing"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("turns"),
-        TimeRemainingColumn(),
-    )
-    done: Answer = {"user": "", "exchanges": 0, "turns": 0}
-    with Progress(*columns, console=err, transient=True) as progress:
-        task = progress.add_task("", total=len(turns))
-        for batch in batches(turns):
-            answer = _post(rest, batch, done["turns"])
-            done["user"] = answer["user"]
-            done["exchanges"] += answer["exchanges"]
-            done["turns"] += answer["turns"]
-            progress.advance(task, len(batch))
-    return done
+    columns = (TextColumn("Sending"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    progress = stack.enter_context(Progress(*columns, console=err, transient=True))
+    total = None if source is sys.stdin.buffer else Path(source.name).stat().st_size
+    task = progress.add_task("", total=total)
+    while part := source.read(PART):
+        yield part
+        progress.advance(task, len(part))
 
 
-def _post(rest: Rest, batch: Sequence[ImportedTurn], before: int) -> Answer:
-    try:
-        return rest.post("/import", {"turns": [_document(turn) for turn in batch]})
-    except GatewayError as error:
-        kept = f" ({before} turns are in; the same command goes on from there)" if before else ""
-        raise GatewayError(f"{error}{kept}", status=error.status) from error
-
-
-def _document(turn: ImportedTurn) -> Answer:
-    optional = {"session": turn.session, "name": turn.name, "shown": turn.shown, "id": turn.id}
-    return {
-        "role": turn.role,
-        "content": turn.content,
-        "at": turn.at.isoformat(),
-        **{name: value for name, value in optional.items() if value},
-    }
+def _summary(done: Answer) -> str:
+    dialogue = f"{done['exchanges']} exchanges from {done['turns']} turns" if done["turns"] else ""
+    memories = f"{done['memories']} memories" if done["memories"] else ""
+    what = ", ".join(filter(None, (dialogue, memories))) or f"{done['read']} records"
+    skipped = ", ".join(f"{count} {reason}" for reason, count in sorted(done["skipped"].items()))
+    left = f"; left out: {skipped}" if skipped else ""
+    return f"{what}, for {done['user']}: {done['added']} new{left}"

@@ -49,6 +49,15 @@ def advance(db: Database, held: Lease, *, seq: int, decisions: Sequence[Event]) 
     return msgspec.structs.replace(held, seq=moved[0])
 
 
+def handled(db: Database, consumers: Sequence[str], partition: int) -> dict[str, int]:
+    """How far each of those consumers is in the partition."""
+    found = db.execute(
+        f"SELECT name, seq FROM consumers WHERE partition = ? AND name IN ({marks(consumers)})",
+        (partition, *consumers),
+    )
+    return dict.fromkeys(consumers, 0) | {row[0]: row[1] for row in found}
+
+
 def start_attempt(db: Database, consumer: str, partition: int, event: Event) -> int:
     """Count one more start of the event."""
     row = db.execute(

@@ -34,6 +34,8 @@ class StepCaptured(msgspec.Struct, frozen=True, kw_only=True, tag="step.captured
     """A model call ended: complete, partial or failed. Written by the gateway before the reply's end."""
 
     step: Step
+    decided: bool = False
+    """Of an imported one: whether the decisions that it led to came with it, so that none is made here."""
 
 
 class ExchangeEnriched(msgspec.Struct, frozen=True, kw_only=True, tag="exchange.enriched", tag_field="kind"):
@@ -50,6 +52,8 @@ class PageClosed(msgspec.Struct, frozen=True, kw_only=True, tag="page.closed", t
     """The decider closed an exchange: here is its page. A second one of the same id replaces the first."""
 
     page: Page
+    decided: bool = False
+    """See StepCaptured."""
 
 
 class PageMoved(msgspec.Struct, frozen=True, kw_only=True, tag="page.moved", tag_field="kind"):
@@ -58,6 +62,8 @@ class PageMoved(msgspec.Struct, frozen=True, kw_only=True, tag="page.moved", tag
     page: str
     state: PageState
     reason: str
+    decided: bool = False
+    """See StepCaptured."""
 
 
 class PageOutdated(msgspec.Struct, frozen=True, kw_only=True, tag="page.outdated", tag_field="kind"):
@@ -140,6 +146,8 @@ class PageForgotten(msgspec.Struct, frozen=True, kw_only=True, tag="page.forgott
 
     page: str
     reason: str = "requested"
+    decided: bool = False
+    """See StepCaptured."""
 
 
 class RecallJudged(msgspec.Struct, frozen=True, kw_only=True, tag="recall.judged", tag_field="kind"):
@@ -164,6 +172,8 @@ class RecallDrawn(msgspec.Struct, frozen=True, kw_only=True, tag="recall.drawn",
     items: tuple[DrawnItem, ...]
     """All that was injected and is not forgotten."""
     ranking: Ranking
+    decided: bool = False
+    """See StepCaptured."""
 
 
 class KnowledgeLoaded(msgspec.Struct, frozen=True, kw_only=True, tag="knowledge.loaded", tag_field="kind"):
@@ -257,6 +267,15 @@ UNKNOWN = 0
 """The generation of a step that was captured while the log could not be asked. It is taken as of its time:
 refused if the user was erased since.
 """
+
+
+def is_decided(payload: Payload) -> bool:
+    """Whether no decider has anything left to do because of it: it was imported with what was decided."""
+    match payload:
+        case StepCaptured() | PageClosed() | PageMoved() | PageForgotten() | RecallDrawn():
+            return payload.decided
+        case _:
+            return False
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):

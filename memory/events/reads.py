@@ -61,6 +61,18 @@ def events(
     return rows.events_of(db, db.execute(sql, (*values, *kinds, *subjects, max(limit, 0))))
 
 
+def present(db: Database, ids: Sequence[str]) -> dict[str, tuple[str, str, int]]:
+    """Whose those of the event ids are that the log has; see `EventLog.present`."""
+    if not ids:
+        return {}
+    found = db.execute(
+        "SELECT e.id, u.tenant, u.name, e.generation FROM events e JOIN users u ON u.id = e.user_id"
+        f" WHERE e.id IN ({marks(ids)})",
+        list(ids),
+    )
+    return {row[0]: (row[1], row[2], row[3]) for row in found}
+
+
 def generation(db: Database, tenant: str, user: str) -> int:
     """The user's generation; 1 for a user that the log never saw."""
     row = rows.user_row(db, tenant, user)

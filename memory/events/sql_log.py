@@ -127,6 +127,15 @@ class SqlLog(ABC):
         )
         return await self._read(query)
 
+    async def present(self, ids: Sequence[str]) -> dict[str, tuple[str, str, int]]:
+        """See `EventLog.present`."""
+        return await self._read(lambda db: reads.present(db, ids))
+
+    async def handled(self, tenant: str, user: str, consumers: Sequence[str]) -> dict[str, int]:
+        """See `EventLog.handled`."""
+        partition = self.partition(tenant, user)
+        return await self._read(lambda db: cursors.handled(db, consumers, partition))
+
     async def open_call(
         self,
         scope: Scope,

@@ -73,6 +73,7 @@ async def test_a_cursor_walks_the_events_of_its_kinds(log: Log) -> None:
     assert (await leased(log)).seq == third
     assert (await leased(log, "pages")).seq == 0
     assert (await log.advance(lease, seq=first)).seq == third
+    assert await log.handled("acme", "alice", ["index", "facts"]) == {"index": third, "facts": 0}
 
 
 async def test_decisions_and_cursor_are_one_transaction(log: Log) -> None:

@@ -79,6 +79,18 @@ async def test_an_event_is_appended_once(log: EventLog) -> None:
     assert [first.id, second.id] == [e.id for e in await log.read()]
 
 
+async def test_the_log_tells_which_events_it_has_and_whose(log: EventLog) -> None:
+    """Of ids the known ones are named with their user and generation, redacted ones too."""
+    first, other = memory("one"), memory("two", user="bob")
+    await log.append([first, other])
+    await log.append([erase(2)])
+    assert await log.present([first.id, other.id, "f" * 32]) == {
+        first.id: ("acme", "alice", 1),
+        other.id: ("acme", "bob", 1),
+    }
+    assert await log.present([]) == {}
+
+
 async def test_a_batch_is_appended_whole_or_not_at_all(log: EventLog) -> None:
     """An outdated event refuses its whole batch, and nothing of it is left in any view."""
     await log.append([memory("old"), erase(2)])

@@ -57,8 +57,8 @@ async def test_imported_turns_become_exchanges_in_their_sessions(api: Api) -> No
     raw = _ndjson(_turns(7)) + b"\n\r\n" + _ndjson(_turns(3, "s2", day=2))
     async with api.client("alice") as alice:
         for _ in range(2):
-            answer = await alice.post("/import", content=raw, headers=LINES)
-            assert answer.json() == {"user": "alice", "exchanges": 10, "turns": 20}
+            answer = (await alice.post("/import", content=raw, headers=LINES)).json()
+            assert (answer["user"], answer["exchanges"], answer["turns"]) == ("alice", 10, 20)
         exchanges = await _walk(alice, "/exchanges", limit=3)
         sessions = await _walk(alice, "/sessions", limit=1)
         only = await _walk(alice, "/exchanges", session="s2")

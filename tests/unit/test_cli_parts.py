@@ -1,12 +1,9 @@
-"""The command line's own parts: help, errors in one line, batches of an import, reading a stream."""
+"""The command line's own parts: help, errors in one line, reading a stream."""
 
 from __future__ import annotations
 
 import json
-import random
 import socket
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
@@ -15,21 +12,17 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from hearth.gateway.cli import app
-from hearth.gateway.commands import imports
 from hearth.gateway.commands.chat import recalled_lines
 from hearth.gateway.commands.client import GatewayError, Rest, explain, read
 from hearth.gateway.commands.demo import PYTHON, demo_settings, show_snippets
 from hearth.gateway.commands.output import plain
 from hearth.gateway.commands.reference import commands
 from hearth.memory.events.database import take_lock
-from hearth.memory.extract.secrets import mask_secrets
-from hearth.memory.imports import imported_steps
-from hearth.memory.types import ImportedTurn, Scope
 
 NAMED = {
     "Run": ["serve", "worker", "migrate", "retry", "demo", "check-config", "tune", "simulate", "key"],
     "Talk": ["chat", "recall", "search", "feedback"],
-    "Memory": ["add", "list", "forget", "erase", "import", "knowledge"],
+    "Memory": ["add", "list", "forget", "erase", "export", "import", "knowledge"],
     "Look": ["tiers", "why", "timeline", "policy", "sessions", "exchanges", "explain", "events"],
     "Who": ["users", "health", "switch"],
 }
@@ -165,41 +158,6 @@ def test_an_answer_that_is_not_hearths_is_an_error() -> None:
 def test_the_base_url_of_an_sdk_is_the_gateways(given: str) -> None:
     """What is pasted from an SDK's settings names the gateway too."""
     assert Rest(given, "", "").url == "http://h:4000"
-
-
-def test_batches_make_the_exchanges_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However an import is cut, its exchanges and their ids are those of one request."""
-    monkeypatch.setattr(imports, "BATCH_TURNS", 7)
-    turns = list(_turns(random.Random(7)))
-    scope = Scope(tenant="t", user="u")
-
-    def ids(part: list[ImportedTurn]) -> list[str]:
-        return [event.id for event in imported_steps(scope, part, generation=1, mask=mask_secrets)]
-
-    cut = list(imports.batches(turns))
-    assert len(cut) > 5
-    assert sorted(id for part in cut for id in ids(part)) == sorted(ids(turns))
-    assert sum(map(len, cut)) == len(turns)
-
-
-def _turns(chance: random.Random) -> Iterator[ImportedTurn]:
-    """Turns of three sessions, shuffled, with runs of one speaker and equal times among them."""
-    start = datetime(2025, 5, 24, tzinfo=UTC)
-    made = [
-        ImportedTurn(
-            role="user" if chance.random() < 0.5 else "assistant",
-            content=f"turn {number}",
-            at=start + timedelta(minutes=number // 2),
-            session=chance.choice(["a", "b", ""]),
-        )
-        for number in range(120)
-    ]
-    yield from chance.sample(made, len(made))
-
-
-def test_an_import_of_nothing_has_no_batches() -> None:
-    """No turns are no requests."""
-    assert list(imports.batches([])) == []
 
 
 def test_plain_text_keeps_lines_and_letters() -> None:
