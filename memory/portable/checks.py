@@ -12,12 +12,24 @@ import msgspec
 from hearth.memory.errors import BadInput
 from hearth.memory.events.kinds import (
     Event,
+    ExchangeEnriched,
     KnowledgeLoaded,
     KnowledgeRemoved,
     MemoryAdded,
     MemoryChanged,
+    MemoryForgotten,
+    MemoryWithdrawn,
     PageClosed,
+    PageForgotten,
+    PageMoved,
+    PageOutdated,
+    PageSegmented,
+    PolicyChanged,
+    RecallDrawn,
+    RecallJudged,
     SegmentChanged,
+    SegmentEvicted,
+    SegmentPromoted,
     SegmentVisited,
     StepCaptured,
     UserErased,
@@ -34,13 +46,33 @@ _AHEAD: Final = timedelta(minutes=1)
 _LARGEST: Final = 1 << 53
 _CENTROID: Final = 65_536
 """Bytes of a centroid, a byte for each dimension."""
-NOT_CARRIED: Final = (KnowledgeLoaded, KnowledgeRemoved, UserErased)
+CARRIED: Final = (
+    StepCaptured,
+    ExchangeEnriched,
+    PageClosed,
+    PageMoved,
+    PageOutdated,
+    PageSegmented,
+    PageForgotten,
+    SegmentChanged,
+    SegmentVisited,
+    SegmentPromoted,
+    SegmentEvicted,
+    MemoryAdded,
+    MemoryChanged,
+    MemoryForgotten,
+    MemoryWithdrawn,
+    RecallJudged,
+    RecallDrawn,
+)
+"""What a user's file has, and what is taken in."""
+STAYS: Final = (KnowledgeLoaded, KnowledgeRemoved, PolicyChanged, UserErased)
 """What is no user's own, or of the one place where it happened."""
 
 
 def check(event: Event, now: datetime) -> None:
     """Raise BadInput that names the field unless the event can be taken in."""
-    if isinstance(event.payload, NOT_CARRIED):
+    if not isinstance(event.payload, CARRIED):
         _refuse("event.payload.kind", event.kind, "a kind that an export has")
     _matches("event.id", event.id, _EVENT_ID, "32 hexadecimal digits")
     _matches("event.agent", event.agent, _NAME, "a name of 1 to 128 characters")

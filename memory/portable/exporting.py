@@ -9,7 +9,7 @@ from typing import Final
 from hearth.memory.errors import StaleGeneration
 from hearth.memory.events.codec import encode_line
 from hearth.memory.events.kinds import Event
-from hearth.memory.portable.checks import NOT_CARRIED
+from hearth.memory.portable.checks import CARRIED
 from hearth.memory.portable.form import FORMAT, VERSION, Header, Writer
 from hearth.memory.portable.parcel import packed
 from hearth.memory.ports import Clock, EventLog
@@ -54,7 +54,7 @@ async def exported(
 
 
 def _belongs(event: Event, scope: Scope) -> bool:
-    if isinstance(event.payload, NOT_CARRIED):
+    if not isinstance(event.payload, CARRIED):
         return False
     return not scope.isolated or event.agent == scope.agent
 

@@ -15,9 +15,11 @@ from msgspec import to_builtins
 from hearth.memory.errors import BadInput
 from hearth.memory.events.codec import encode, encode_line
 from hearth.memory.events.kinds import (
+    VERSIONS,
     Event,
     ExchangeEnriched,
     MemoryChanged,
+    MemoryWithdrawn,
     PageMoved,
     PageOutdated,
     PageSegmented,
@@ -29,6 +31,7 @@ from hearth.memory.events.kinds import (
     SegmentVisited,
 )
 from hearth.memory.extract.secrets import mask_secrets
+from hearth.memory.portable.checks import CARRIED, STAYS
 from hearth.memory.portable.form import FORMAT, VERSION, Header, Limits, Reading, Writer
 from hearth.memory.portable.formats.scan import records
 from hearth.memory.portable.parcel import addressed, packed
@@ -79,6 +82,7 @@ EVENTS: list[Event] = [
         )
     ),
     event(RecallJudged(trace="t", judgement="useful", items={"m": "wrong"}, ranking=_RANKING, note="hm")),
+    event(MemoryWithdrawn(memory="m")),
     forget_memory("m"),
     forget_page("x"),
 ]
@@ -162,6 +166,13 @@ def test_any_value_anywhere_is_refused_by_its_line_or_is_the_users_own(
         assert (moved.tenant, moved.user, moved.generation) == ("rivals", "eve", 7)
         named = _strangers(to_builtins(moved.payload))
         assert all(name in ("rivals", "eve") or name.startswith("rivals/eve") for name in named)
+
+
+def test_each_kind_of_event_is_carried_or_stays() -> None:
+    """A new kind has to be one of both; the sample events here have one of each that is."""
+    kinds = [str(one.__struct_config__.tag) for one in (*CARRIED, *STAYS)]
+    assert sorted(kinds) == sorted(VERSIONS)
+    assert {type(one.payload) for one in EVENTS} == set(CARRIED)
 
 
 def test_every_kind_survives_the_way() -> None:
