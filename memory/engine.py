@@ -172,7 +172,7 @@ class Engine:
         self.traces = TraceRing()
         self.shared = shared
         self.knowledge = Library(log=log, long_term=long_term, clock=clock, appended=worker.notify)
-        self.porter = Porter(log=log, clock=clock, embedder=embedder, appended=worker.notify)
+        self.porter = Porter(log=log, clock=clock, appended=worker.notify)
         self._refilling: set[str] = set()
         self._stopgap = secrets.token_bytes(32)
         self._breakers = AsyncCircuitBreakerFactory(

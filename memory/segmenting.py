@@ -50,7 +50,7 @@ class Known(msgspec.Struct, kw_only=True):
     segments: dict[str, Segment] = {}
     heats: dict[str, Heat] = {}
     damaged: dict[str, KnownSegment] = {}
-    """Those that lost a page, or came with no centroid of this embedder's: they are summed up anew."""
+    """Those that lost a page, and have to be summed up anew."""
 
     def take(self, found: Iterable[KnownSegment]) -> None:
         """Take over what changed."""
@@ -58,9 +58,9 @@ class Known(msgspec.Struct, kw_only=True):
             self.seq = max(self.seq, one.changed)
             for held in (self.segments, self.heats, self.damaged):
                 held.pop(one.id, None)
-            if one.segment is not None and one.segment.centroid:
+            if one.segment is not None:
                 self.segments[one.id], self.heats[one.id] = one.segment, one.heat
-            elif one.state in ("live", "spoiled", "lost"):
+            elif one.state in ("spoiled", "lost"):
                 self.damaged[one.id] = one
 
 

@@ -21,9 +21,7 @@ Deciders = Mapping[str, Sequence[str]]
 """The kinds that each decider reads, by its name."""
 
 
-async def exported(
-    log: EventLog, scope: Scope, *, clock: Clock, embedder: str, deciders: Deciders
-) -> AsyncIterator[bytes]:
+async def exported(log: EventLog, scope: Scope, *, clock: Clock, deciders: Deciders) -> AsyncIterator[bytes]:
     """The lines of the file, some at a time. What was forgotten is in it as its tombstone alone.
 
     An isolated scope exports its own agent's events. Raises LogUnavailable, UnknownEvent where another
@@ -40,7 +38,6 @@ async def exported(
             tenant=scope.tenant,
             user=scope.user,
             exported_at=clock.now(),
-            embedder=embedder,
         )
     )
     after = 0

@@ -45,8 +45,6 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     user: str
     """Whose memory it is; of which tenant. Where it comes in, the key decides that anew."""
     exported_at: datetime
-    embedder: str
-    """What the centroids of its segments were made with."""
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,13 +23,13 @@ from hearth.memory.worker import DECIDERS
 class Porter:
     """Takes a user's memory out into a file, and files in."""
 
-    def __init__(self, *, log: EventLog, clock: Clock, embedder: str, appended: Callable[[], None]) -> None:
+    def __init__(self, *, log: EventLog, clock: Clock, appended: Callable[[], None]) -> None:
         """`appended` is called after each append."""
-        self._log, self._clock, self._embedder, self._appended = log, clock, embedder, appended
+        self._log, self._clock, self._appended = log, clock, appended
 
     def export(self, scope: Scope) -> AsyncIterator[bytes]:
         """All of the user as the file that `take` reads; see `exporting.exported`."""
-        return exported(self._log, scope, clock=self._clock, embedder=self._embedder, deciders=DECIDERS)
+        return exported(self._log, scope, clock=self._clock, deciders=DECIDERS)
 
     def markdown(self, scope: Scope) -> AsyncIterator[bytes]:
         """What is known of the user, for people to read; see `markdown.readable`."""
@@ -41,7 +41,7 @@ class Porter:
         What is forgotten here stays so. So does what is from before the user's erasure, unless `anew`.
         """
         taking, _ = await self._taking(scope, anew=anew)
-        return await taking.file(file, limits=limits, now=self._clock.now(), embedder=self._embedder)
+        return await taking.file(file, limits=limits, now=self._clock.now())
 
     async def bring(
         self,

@@ -101,18 +101,16 @@ class Taking:
     def __init__(self, log: EventLog, known: Here, *, mask: Mask, appended: Callable[[], None]) -> None:
         self._log, self._here, self._mask, self._appended = log, known, mask, appended
 
-    async def file(self, file: IO[bytes], *, limits: Limits, now: datetime, embedder: str) -> Taken:
+    async def file(self, file: IO[bytes], *, limits: Limits, now: datetime) -> Taken:
         """Take an export in. It is read whole before anything is kept.
 
         A second import, or one that goes on where another was cut short, adds what is missing and nothing
         else. Raises BadInput that names the line, StaleGeneration, LogUnavailable.
         """
         spoiled = await asyncio.to_thread(self._survey, Reading(file, limits, now))
-        reading = Reading(file, limits, now)
-        foreign = reading.header.embedder != embedder
-        events, taken = iter(reading), Taken()
+        events, taken = iter(Reading(file, limits, now)), Taken()
         while batch := await asyncio.to_thread(_batch, events):
-            taken = taken.plus(await self._take(batch, spoiled, foreign=foreign))
+            taken = taken.plus(await self._take(batch, spoiled))
         return taken
 
     async def events(self, events: Sequence[Event]) -> Taken:
@@ -145,7 +143,7 @@ class Taking:
         gone = frozenset(episode for episode, segment in episodes.items() if segment in segments)
         return _Spoiled(segments=frozenset(segments), episodes=gone)
 
-    async def _take(self, batch: Sequence[Event], spoiled: _Spoiled, *, foreign: bool) -> Taken:
+    async def _take(self, batch: Sequence[Event], spoiled: _Spoiled) -> Taken:
         ids = await self._ids([event.id for event in batch])
         reasons: Counter[str] = Counter()
         new: list[Event] = []
@@ -154,7 +152,7 @@ class Taking:
             if reason := "known" if id is None else await self._reason(event, spoiled):
                 reasons[reason] += 1
                 continue
-            event = await self._fitted(replace(event, id=id), foreign=foreign)
+            event = await self._fitted(replace(event, id=id))
             new.append(addressed(event, self._here.scope, self._here.generation, self._mask))
         await self._append(new)
         return Taken(read=len(batch), added=len(new), skipped=dict(reasons))
@@ -187,11 +185,9 @@ class Taking:
     def _is_forgotten(self, event: Event) -> bool:
         return refused(event, event.occurred_at, self._here.forgotten.get(subject_of(event.payload)))
 
-    async def _fitted(self, event: Event, *, foreign: bool) -> Event:
-        """The event as it fits here: without words of what is forgotten, or another embedder's vector."""
+    async def _fitted(self, event: Event) -> Event:
+        """The event as it fits here: without words of what is forgotten."""
         match event.payload:
-            case SegmentChanged(segment=segment) if foreign:
-                return replace(event, payload=replace(event.payload, segment=replace(segment, centroid=b"")))
             case RecallJudged(note=note, ranking=ranking) if note and ranking is not None:
                 if any(item.id in self._here.forgotten for item in ranking.items):
                     return replace(event, payload=replace(event.payload, note=""))

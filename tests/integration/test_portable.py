@@ -268,7 +268,7 @@ async def test_what_no_decider_has_come_to_is_decided_elsewhere(sqlite_log: Sqli
     deciders = {"pages": ("step.captured",), "facts": ("page.closed",)}
 
     async def marks() -> list[bool]:
-        parts = exported(sqlite_log, ALICE, clock=ManualClock(), embedder="e", deciders=deciders)
+        parts = exported(sqlite_log, ALICE, clock=ManualClock(), deciders=deciders)
         lines = b"".join([part async for part in parts]).splitlines()[1:-1]
         return [json.loads(line)["event"]["payload"]["decided"] for line in lines]
 

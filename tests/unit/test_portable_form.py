@@ -87,7 +87,7 @@ EVENTS: list[Event] = [
     forget_page("x"),
 ]
 """One of each kind that an export has."""
-_HEADER = Header(format=FORMAT, version=VERSION, tenant="acme", user="alice", exported_at=START, embedder="e")
+_HEADER = Header(format=FORMAT, version=VERSION, tenant="acme", user="alice", exported_at=START)
 
 
 def _file(lines: list[tuple[str, bytes]]) -> io.BytesIO:
