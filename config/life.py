@@ -89,6 +89,11 @@ class RetentionSettings(Section):
         description="Age at which an exchange is forgotten, with the facts and summaries that rest on it "
         "alone; empty: never.",
     )
+    payload_days: Days | None = Field(
+        default=None,
+        description="Age at which an event's payload leaves the log's database for a compressed file in "
+        "`archive_dir`, where it is still read, forgotten and erased; empty: never.",
+    )
 
 
 class LifeSettings(Section):

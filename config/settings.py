@@ -403,6 +403,11 @@ class HearthSettings(Section):
     data_dir: Annotated[Path, Strict(False)] = Field(
         default=Path(".hearth"), description="Folder of the embedded stores: log, short-term memory, index."
     )
+    archive_dir: Annotated[Path, Strict(False)] | None = Field(
+        default=None,
+        description="Folder for old payloads of the log (`hearth archive`, `life.retention.payload_days`): "
+        "`archive` in `data_dir` where empty. With `postgres_url` one that all gateways and workers share.",
+    )
     redis_url: RedisUrl | None = Field(
         default=None,
         description="Redis or Valkey for short-term memory: `redis://`, `rediss://` (TLS), `unix://`, "
@@ -504,6 +509,17 @@ class HearthSettings(Section):
         same = [key.name for key in self.keys if digests[key.digest] > 1]
         if same:
             raise ValueError(f"expected every key to be another one; the same key is: {', '.join(same)}")
+        return self
+
+    @model_validator(mode="after")
+    def _archive_for_payloads(self) -> HearthSettings:
+        lives = {"life": self.life} | {f"tenants.{name}.life": one.life for name, one in self.tenants.items()}
+        old = [name for name, life in lives.items() if life.retention.payload_days is not None]
+        if old and self.postgres_url is not None and self.archive_dir is None:
+            raise ValueError(
+                f"expected `archive_dir`, a folder that all gateways and workers share, with "
+                f"`{old[0]}.retention.payload_days` and `postgres_url`"
+            )
         return self
 
     @property

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import typer
 
 from hearth.gateway.commands import (
+    archive,
     chat,
     demo,
     history,
@@ -42,6 +43,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "demo": demo.demo,
         "retry": work.retry,
         "migrate": migrate.migrate,
+        "archive": archive.archive,
         "check-config": local.check_config,
         "tune": tune.tune,
         "simulate": simulate.simulate,

@@ -16,6 +16,7 @@ def servers_of(hearth: HearthSettings) -> Servers:
         postgres_url=_plain(hearth.postgres_url),
         postgres_connections=hearth.postgres_connections,
         qdrant=_qdrant(hearth),
+        archive=hearth.archive_dir,
     )
 
 

@@ -38,6 +38,9 @@ OUTLIVED = Counter(
     ["reason"],
     registry=REGISTRY,
 )
+ARCHIVED = Counter(
+    "hearth_archived_payloads", "Payloads that went from the log to archives.", registry=REGISTRY
+)
 SEGMENTS = Counter(
     "hearth_segments", "What became of segments: promoted, evicted.", ["kind"], registry=REGISTRY
 )

@@ -18,6 +18,8 @@ from hearth.memory.capture import Capture
 from hearth.memory.clock import SystemClock
 from hearth.memory.engine import Engine
 from hearth.memory.errors import HearthError, LogUnavailable
+from hearth.memory.events.archive import NO_ARCHIVE, ArchiveFolder
+from hearth.memory.events.archiving import Archiving
 from hearth.memory.events.spool import Spool
 from hearth.memory.events.sql_log import SqlLog
 from hearth.memory.events.sqlite_log import SqliteLog
@@ -40,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 Durability = Literal["power", "process"]
 
-LOG_FILE, SHORT_TERM, LONG_TERM = "log.db", "short_term.db", "long_term"
+LOG_FILE, SHORT_TERM, LONG_TERM, ARCHIVE = "log.db", "short_term.db", "long_term", "archive"
 """The stores in a folder, those that are files."""
 SHARED_POLL = 0.5
 """Seconds between two looks at a log that other processes write."""
@@ -57,6 +59,10 @@ class Servers(msgspec.Struct, frozen=True, kw_only=True):
     """The most that this process holds."""
     qdrant: QdrantServer | None = None
     """Qdrant for long-term memory; None: files."""
+    archive: Path | None = None
+    """Folder for old payloads of the log, which all processes over these servers share; None: one beside a
+    log that is a file, and none for a server's.
+    """
 
 
 class Stores(msgspec.Struct, frozen=True):
@@ -224,6 +230,7 @@ def _policies(stores: Stores, settled: Settled) -> Policies:
 def _worker(stores: Stores, policies: Policies) -> Worker:
     """Alone with a file it keeps one name, and so takes its own leases over at once after a crash."""
     shared = stores.log.partitions > 1
+    owner = process_name() if shared else "embedded"
     return Worker(
         log=stores.log,
         consumers=stores.log,
@@ -232,9 +239,15 @@ def _worker(stores: Stores, policies: Policies) -> Worker:
         long_term=stores.long_term,
         clock=stores.clock,
         policy=policies.sure,
-        owner=f"{socket.gethostname()} {os.getpid()} {uuid4().hex[:8]}" if shared else "embedded",
+        owner=owner,
+        archiving=Archiving(stores.log, owner=owner),
         timing=Timing(poll=SHARED_POLL) if shared else None,
     )
+
+
+def process_name() -> str:
+    """Names this process, or a part of it, among all that share a log."""
+    return f"{socket.gethostname()} {os.getpid()} {uuid4().hex[:8]}"
 
 
 @asynccontextmanager
@@ -252,7 +265,9 @@ async def opened_log(
 
 def _log_of(home: Path, durability: Durability, clock: Clock, servers: Servers, *, copying: bool) -> SqlLog:
     if not servers.postgres_url:
-        return SqliteLog(home / LOG_FILE, durability=durability, clock=clock, copying=copying)
+        archive = ArchiveFolder(servers.archive or home / ARCHIVE)
+        path = home / LOG_FILE
+        return SqliteLog(path, durability=durability, clock=clock, copying=copying, archive=archive)
     # takes most of a second to load, which a log in a file should not pay
     from hearth.memory.events.postgres_log import PostgresLog
 
@@ -262,6 +277,7 @@ def _log_of(home: Path, durability: Durability, clock: Clock, servers: Servers, 
         clock=clock,
         connections=servers.postgres_connections,
         copying=copying,
+        archive=ArchiveFolder(servers.archive) if servers.archive else NO_ARCHIVE,
     )
 
 

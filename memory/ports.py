@@ -165,6 +165,65 @@ class Outlived(msgspec.Struct, frozen=True, kw_only=True):
     """A memory otherwise."""
 
 
+class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which events of a tenant are meant; all conditions hold together."""
+
+    tenant: str
+    user: str | None = None
+    agent: str | None = None
+    session: str | None = None
+    kinds: tuple[str, ...] = ()
+    """Empty means all."""
+    tags: tuple[str, ...] = ()
+    """All of these: of the memory that the event is about, or that the call carried."""
+    metadata: Mapping[str, str | int | float | bool | None] = {}
+    """Equal values for all of these keys, of the memory that the event is about."""
+    trace: str = ""
+    """Of the recall whose block a step was given, or that was judged or drawn on."""
+    words: str = ""
+    """All of these words stand in the payload's texts, in any order, whatever their case."""
+    since: datetime | None = None
+    """`occurred_at` at or after."""
+    until: datetime | None = None
+    """`occurred_at` before."""
+
+
+class Unreadable(msgspec.Struct, frozen=True, kw_only=True):
+    """An event whose payload is damaged, or of a newer program."""
+
+    seq: int
+    id: str
+    kind: str
+    reason: str
+
+
+class EventsFound(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a list of events."""
+
+    events: tuple[Event, ...]
+    unreadable: tuple[Unreadable, ...]
+    """Those of them that can't be read."""
+    next: int
+    """Where the list goes on."""
+    ended: bool
+    """False while there may be more behind that, even where nothing was found so far."""
+
+
+class EventCount(msgspec.Struct, frozen=True, kw_only=True):
+    """How many events of a kind occurred in a month."""
+
+    month: str
+    """Such as `2026-11`, in UTC."""
+    kind: str
+    events: int
+    redacted: int
+    """Of them, those whose content is gone."""
+    archived: int
+    """Of them, those whose content is in an archive."""
+    bytes: int
+    """Of the payloads in the log itself, as they are stored."""
+
+
 class EventLog(Documents, PolicySettings, Protocol):
     """The append-only truth, and the views folded from it inside the append's own transaction."""
 
@@ -200,6 +259,19 @@ class EventLog(Documents, PolicySettings, Protocol):
 
     async def handled(self, tenant: str, user: str, consumers: Sequence[str]) -> dict[str, int]:
         """Up to which position each of those consumers has handled the user's events; 0 before the first."""
+        ...
+
+    async def find(
+        self, where: EventFilter, *, after: int = 0, before: int | None = None, limit: int = 50
+    ) -> EventsFound:
+        """Events that meet the filter behind `after` in log order or, where that is given, in front of
+        `before`, the latest first. Redacted events are left out. A call's work is bounded, so it may find
+        nothing and not be at the end.
+        """
+        ...
+
+    async def count_events(self, tenant: str, user: str | None = None) -> list[EventCount]:
+        """All events of the tenant or the user, redacted ones included, by month and kind."""
         ...
 
     async def open_call(
@@ -618,6 +690,12 @@ class LongTerm(Protocol):
 
     async def get(self, owner: str, ids: Sequence[str]) -> list[Record]:
         """Those of the ids that the owner has."""
+        ...
+
+    async def walk(self, owner: str, *, after: str = "", limit: int) -> tuple[list[Record], str]:
+        """Some of the owner's records, in an order of the store's own, and the `after` of the next ones; that
+        is empty at the end. Records that come or go meanwhile may be among them.
+        """
         ...
 
     async def vectors(self, owner: str, ids: Sequence[str]) -> dict[str, Embedding]:

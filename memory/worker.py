@@ -15,8 +15,10 @@ import msgspec
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random
 
 from hearth.memory import metrics
+from hearth.memory.archival import Archival
 from hearth.memory.deciders import DrawnDecider, PageDecider
 from hearth.memory.errors import LeaseLost, Unavailable
+from hearth.memory.events.archiving import Archiving
 from hearth.memory.events.kinds import Event
 from hearth.memory.extract.rules import RuleExtractor
 from hearth.memory.fact_decider import FactDecider
@@ -163,7 +165,9 @@ class Worker:
         owner: str = "embedded",
         batch: int = 64,
         timing: Timing | None = None,
+        archiving: Archiving | None = None,
     ) -> None:
+        """`archiving`: of the log, where it can move old payloads to archives."""
         self._log = log
         self._consumers = consumers
         self._long_term = long_term
@@ -174,6 +178,9 @@ class Worker:
         self._index = IndexProjector(log=log, mid_term=mid_term, short_term=short_term, long_term=long_term)
         policy = policy or (lambda tenant, agent, key: LifePolicy())
         self._retention = Retention(log=log, clock=clock, policy=policy)
+        self._archival = (
+            None if archiving is None else Archival(log=log, archiving=archiving, clock=clock, policy=policy)
+        )
         facts = FactDecider(log=log, extractor=extractor or RuleExtractor(), clock=clock, policy=policy)
         segments = SegmentDecider(
             log=log,
@@ -249,6 +256,8 @@ class Worker:
         if forgotten:
             logger.info("%d records had outlived their time and were forgotten", forgotten)
             self.notify()
+        if self._archival is not None:
+            await self._archival.sweep()
         return forgotten
 
     async def retry_parked(self) -> tuple[int, int]:
@@ -368,6 +377,8 @@ class Worker:
             try:
                 await self._rebuild()
                 await self.tick()
+                if self._archival is not None:
+                    await self._archival.purge()
                 if time.monotonic() - swept >= self._timing.sweep:
                     await self.sweep()
                     swept = time.monotonic()

@@ -10,8 +10,10 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from hearth.config.settings import MAX_ID
+from hearth.gateway.api.door import loads
 from hearth.gateway.api.problems import unknown_name
 from hearth.gateway.identity import usable_id
+from hearth.memory.errors import BadInput
 from hearth.memory.types import JsonScalar
 
 MAX_TEXT = 32_768
@@ -94,6 +96,16 @@ def check_metadata(value: object) -> dict[str, JsonScalar]:
     for name, entry in value.items():
         _check_entry(name, entry)
     return value
+
+
+def given_metadata(given: str | None) -> dict[str, JsonScalar]:
+    """Metadata of a parameter, which is JSON. Raises BadInput."""
+    if given is None:
+        return {}
+    try:
+        return check_metadata(loads(given.encode()))
+    except ValueError as error:
+        raise BadInput("metadata", given, f"a JSON object of names and scalar values ({error})") from error
 
 
 def _check_entry(name: object, entry: object) -> None:

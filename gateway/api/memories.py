@@ -10,7 +10,7 @@ from pydantic import Field
 
 from hearth.gateway.api.access import Reader, TheEngine, Writer, reached
 from hearth.gateway.api.cursor import read_cursor, write_cursor
-from hearth.gateway.api.door import KeyedRoute, loads
+from hearth.gateway.api.door import KeyedRoute
 from hearth.gateway.api.fields import (
     MAX_LIMIT,
     Body,
@@ -22,7 +22,7 @@ from hearth.gateway.api.fields import (
     Question,
     Tags,
     Text,
-    check_metadata,
+    given_metadata,
 )
 from hearth.gateway.api.shapes import (
     ForgottenOut,
@@ -128,7 +128,7 @@ def listed(
     return MemoryFilter(
         types=tuple(types),
         tags=tuple(tags),
-        metadata=_metadata(metadata),
+        metadata=given_metadata(metadata),
         since=since,
         until=until,
         words=words,
@@ -255,12 +255,3 @@ def _within(scope: Scope, where: MemoryFilter) -> MemoryFilter:
     if where.agent not in (None, scope.agent):
         raise BadInput("agent", where.agent, f"this isolated agent's own name {scope.agent!r}, or none")
     return msgspec.structs.replace(where, agent=scope.agent)
-
-
-def _metadata(given: str | None) -> dict[str, Any]:
-    if given is None:
-        return {}
-    try:
-        return check_metadata(loads(given.encode()))
-    except ValueError as error:
-        raise BadInput("metadata", given, f"a JSON object of names and scalar values ({error})") from error

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Annotated
 
 import typer
 
-from hearth.gateway.commands.client import PAGE, Answer, gateway
+from hearth.gateway.commands.client import PAGE, Answer, Rest, gateway
 from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Json, Limit, Url, User
-from hearth.gateway.commands.output import moment, note, one_line, say_json, table
+from hearth.gateway.commands.output import moment, note, one_line, say, say_json, table
 
 SHOWN = 200
 """Characters of an event's payload in the table."""
+NEWEST = 2**63 - 1
+"""In front of it are all events."""
+FOLLOW_SECONDS = 1.0
+"""Between two looks at what is new."""
 
 
 def sessions(
@@ -73,44 +78,122 @@ def events(
     kinds: Annotated[
         list[str], typer.Option("--kind", help="Such as memory.added; repeat for several.")
     ] = [],  # noqa: B006
-    after: Annotated[int, typer.Option(min=0, help="Events behind this position.")] = 0,
+    words: Annotated[
+        str, typer.Option(help="All of these words occur in its texts.", show_default=False)
+    ] = "",
+    tags: Annotated[list[str], typer.Option("--tag", help="With this tag; repeat for several.")] = [],  # noqa: B006
+    metadata: Annotated[str | None, typer.Option(help="Equal values, as a JSON object.")] = None,
+    trace: Annotated[str | None, typer.Option(help="About this recall.")] = None,
+    since: Annotated[str | None, typer.Option(help="Occurred at or after; ISO 8601 with a zone.")] = None,
+    until: Annotated[str | None, typer.Option(help="Occurred before.")] = None,
     session: Annotated[str | None, typer.Option(help="Of this conversation alone.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Of this agent alone.")] = None,
+    after: Annotated[int, typer.Option(min=0, help="Events behind this position.")] = 0,
+    latest: Annotated[bool, typer.Option("--latest", help="The latest first.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on with what comes, until interrupted.")
+    ] = False,
+    stats: Annotated[
+        bool, typer.Option("--stats", help="Count them by month and kind; takes no other filter than --user.")
+    ] = False,
     limit: Limit = 50,
     user: Annotated[
-        str | None, typer.Option("--user", help="Of this user alone.", show_default=False)
-    ] = None,
+        str, typer.Option("--user", help="Of this user alone; needed with an app's key.", show_default=False)
+    ] = "",
     url: Url = DEFAULT_URL,
     key: ApiKey = "",
+    lines: Annotated[bool, typer.Option("--lines", help="Print each event as a line of JSON.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Read the log of the key's tenant, in order; needs an admin key.
+    """Read the log: of the key's user, or with an admin key of the whole tenant.
 
-    Example: hearth events --kind memory.added --kind memory.forgotten
+    Example: hearth events --kind memory.added --words kiwi --latest
     """
+    asked = {
+        "kinds": kinds,
+        "words": words or None,
+        "tags": tags,
+        "metadata": metadata,
+        "trace": trace,
+        "since": since,
+        "until": until,
+        "session": session,
+        "agent": agent,
+    }
+    with gateway(url, key, user) as rest:
+        if stats:
+            _show_counts(rest.get("/events/counts")["items"], as_json=as_json)
+        elif follow:
+            _follow(rest, asked, after, lines=lines or as_json)
+        else:
+            _show_events(*_events(rest, asked, after, limit, latest=latest), lines=lines, as_json=as_json)
+
+
+def _events(rest: Rest, asked: Answer, after: int, limit: int, *, latest: bool) -> tuple[list[Answer], int]:
+    """The first events that match, over as many pages as that takes, and where the rest begins."""
     found: list[Answer] = []
-    with gateway(url, key) as rest:
-        while len(found) < limit:
-            asked = min(limit - len(found), PAGE)
-            page = rest.get("/events", after=after, limit=asked, kinds=kinds, user=user, session=session)
-            found += page["items"]
-            after = page["next"]
-            if len(page["items"]) < asked:
-                break
-    if as_json:
-        say_json({"items": found, "next": after})
-        return
-    rows = [
-        (
-            e["seq"],
-            moment(e["occurred_at"]),
-            e["kind"],
-            e["user"],
-            _shortened(e["payload"]),
+    place, ended = ("before", NEWEST) if latest else ("after", after), False
+    while len(found) < limit and not ended:
+        page = rest.get("/events", **{place[0]: place[1]}, limit=min(limit - len(found), PAGE), **asked)
+        found += page["items"]
+        _note_unreadable(page)
+        place, ended = (place[0], page["next"]), page["ended"]
+    return found, place[1]
+
+
+def _follow(rest: Rest, asked: Answer, after: int, *, lines: bool) -> None:
+    """Without a position it begins with what is new."""
+    if not after:
+        (after,) = {one["seq"] for one in _events(rest, {}, 0, 1, latest=True)[0]} or {0}
+    while True:
+        page = rest.get("/events", after=after, limit=PAGE, **asked)
+        _note_unreadable(page)
+        for event in page["items"]:
+            if lines:
+                say_json(event)
+            else:
+                say("  ".join(str(cell) for cell in _row(event)))
+        after = page["next"]
+        if page["ended"]:
+            time.sleep(FOLLOW_SECONDS)
+
+
+def _note_unreadable(page: Answer) -> None:
+    for one in page["unreadable"]:
+        note(
+            f"event {one['seq']} ({one['kind']}, {one['id']}) can't be read: {one['reason']}", style="yellow"
         )
-        for e in found
-    ]
-    table(("seq", "when", "kind", "user", "about"), rows)
-    note(f"go on with --after {after}; --json shows payloads whole")
+
+
+def _show_events(found: list[Answer], end: int, *, lines: bool, as_json: bool) -> None:
+    if as_json:
+        say_json({"items": found, "next": end})
+    elif lines:
+        for event in found:
+            say_json(event)
+    else:
+        table(("seq", "when", "kind", "user", "about"), [_row(event) for event in found])
+        note(f"the rest begins at {end}; --json and --lines show payloads whole")
+
+
+def _row(event: Answer) -> tuple[object, ...]:
+    return (
+        event["seq"],
+        moment(event["occurred_at"]),
+        event["kind"],
+        event["user"],
+        _shortened(event["payload"]),
+    )
+
+
+def _show_counts(items: list[Answer], *, as_json: bool) -> None:
+    if as_json:
+        say_json({"items": items})
+        return
+    columns = ("month", "kind", "events", "redacted", "archived", "bytes")
+    numbers = columns[2:]
+    total = ("all", "", *(sum(one[name] for one in items) for name in numbers))
+    table(columns, [*(tuple(one[name] for name in columns) for one in items), total])
 
 
 def _shortened(payload: Answer) -> str:

@@ -70,6 +70,10 @@ class NoArchive:
         """See `Archive.read`."""
         raise _no_folder()
 
+    def size(self, name: str) -> int:
+        """See `Archive.size`."""
+        raise _no_folder()
+
     def remove(self, name: str) -> None:
         """See `Archive.remove`."""
         raise _no_folder()
@@ -120,6 +124,13 @@ class ArchiveFolder:
             ) from error
         except (OSError, zstandard.ZstdError, msgspec.MsgspecError) as error:
             raise LogUnavailable(f"an archive in {self._folder} can't be read: {error}") from error
+
+    def size(self, name: str) -> int:
+        """See `Archive.size`."""
+        try:
+            return self._path(name).stat().st_size
+        except OSError as error:
+            raise LogUnavailable(f"the archive {self._path(name)} can't be read: {error}") from error
 
     def remove(self, name: str) -> None:
         """See `Archive.remove`. Nothing of the file stays in memory."""

@@ -158,6 +158,9 @@ class PostgresLog(SqlLog):
         """Nothing to do: the server's vacuum removes what was redacted."""
         return True
 
+    async def compact(self) -> None:
+        """Nothing to do: see `truncate`."""
+
     @property
     def partitions(self) -> int:
         """See `Consumers.partitions`."""

@@ -37,6 +37,10 @@ class Archive(Protocol):
         """The content of that place. Raises ArchiveMoved where its file is gone, LogUnavailable."""
         ...
 
+    def size(self, name: str) -> int:
+        """Bytes of a file. Raises LogUnavailable."""
+        ...
+
     def remove(self, name: str) -> None:
         """Remove a file, durably. One that is absent is no error. Raises LogUnavailable."""
         ...

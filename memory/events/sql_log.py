@@ -11,12 +11,26 @@ from typing import TypeVar
 import msgspec
 
 from hearth.memory.errors import BadInput, LogUnavailable
-from hearth.memory.events import cursors, documents, lookup, mid_term, policies, reads, rows, standing, views
+from hearth.memory.events import (
+    cursors,
+    documents,
+    finding,
+    lookup,
+    mid_term,
+    policies,
+    reads,
+    rows,
+    standing,
+    views,
+)
 from hearth.memory.events.kinds import Event
-from hearth.memory.events.sql import COPIED, Archive, Database, partition_of
+from hearth.memory.events.sql import COPIED, Archive, Database, Row, partition_of
 from hearth.memory.ports import (
     CallState,
     Clock,
+    EventCount,
+    EventFilter,
+    EventsFound,
     ExchangeState,
     KnownDocument,
     KnownSegment,
@@ -84,6 +98,10 @@ class SqlLog(ABC):
         """Drop the views and fold the log again. Appends wait meanwhile."""
         await self._write(rebuild)
 
+    @abstractmethod
+    async def compact(self) -> None:
+        """Give room that nothing uses any more back to the disk, where that does not come by itself."""
+
     # -- copying -----------------------------------------------------------------------------------------
 
     async def in_use(self) -> bool:
@@ -135,6 +153,23 @@ class SqlLog(ABC):
         """See `EventLog.handled`."""
         partition = self.partition(tenant, user)
         return await self._read(lambda db: cursors.handled(db, consumers, partition))
+
+    async def find(
+        self, where: EventFilter, *, after: int = 0, before: int | None = None, limit: int = 50
+    ) -> EventsFound:
+        """See `EventLog.find`."""
+        query = partial(finding.find, after=after, before=before, limit=limit)
+        return await self._read(lambda db: query(db, where))
+
+    async def count_events(self, tenant: str, user: str | None = None) -> list[EventCount]:
+        """See `EventLog.count_events`. In steps, so that no long reader holds up the database."""
+        counted: list[Row] = []
+        after: int | None = 0
+        while after is not None:
+            step = partial(finding.count, tenant=tenant, user=user, after=after)
+            found, after = await self._read(step)
+            counted += found
+        return finding.by_month(counted)
 
     async def open_call(
         self,

@@ -110,6 +110,10 @@ class SqliteLog(SqlLog):
         """Empty the write-ahead log, so that no file holds redacted content; False while a reader bars it."""
         return await self._running().truncate()
 
+    async def compact(self) -> None:
+        """See `SqlLog.compact`. Writes the file anew, which appends wait for."""
+        await self._running().vacuum()
+
     async def append(self, events: Sequence[Event]) -> None:
         """See `EventLog.append`."""
         if events:

@@ -114,6 +114,10 @@ class Writer:
         """Copy the write-ahead log back and empty it now; False while a reader holds it up."""
         return await self._submit(_Job(lambda db: self._checkpoint(), between=True))
 
+    async def vacuum(self) -> None:
+        """Write the file anew without the room that nothing uses."""
+        await self._submit(_Job(lambda db: db.execute("VACUUM").fetchall(), between=True))
+
     async def _submit(self, job: _Job[T]) -> T:
         if not self._open:
             raise LogUnavailable("the event log is closed")

@@ -70,6 +70,11 @@ class EdgeLongTerm:
         raw = await self._run(lambda: self._index.get(owner, ids))
         return [decode_record(bytes(one)) for one in raw]
 
+    async def walk(self, owner: str, *, after: str = "", limit: int) -> tuple[list[Record], str]:
+        """See LongTerm."""
+        raw, following = await self._run(lambda: self._index.walk(owner, after, limit))
+        return [decode_record(bytes(one)) for one in raw], following
+
     async def vectors(self, owner: str, ids: Sequence[str]) -> dict[str, Embedding]:
         """See LongTerm."""
         found = await self._run(lambda: self._index.vectors(owner, ids, nullcontext)) if ids else {}

@@ -124,6 +124,19 @@ class EdgeIndex:
             points = self.collection.shard.retrieve([_point(owner, one) for one in ids], [RECORD], False)
         return [record_of(point.payload) for point in points]
 
+    def walk(self, owner: str, after: str, limit: int) -> tuple[list[msgspec.Raw], str]:
+        """See VectorIndex: by point."""
+        only = qdrant.ScrollRequest(
+            offset=int(after) if after else None,
+            limit=limit,
+            filter=_filter([owned_by(owner)]),
+            with_payload=[RECORD],
+            with_vector=False,
+        )
+        with _translated():
+            points, following = self.collection.shard.scroll(only)
+        return [record_of(point.payload) for point in points], "" if following is None else str(following)
+
     def vectors(
         self, owner: str, ids: Sequence[str], piece: Callable[[], AbstractContextManager[None]]
     ) -> dict[str, Vector]:

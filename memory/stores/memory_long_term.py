@@ -76,6 +76,11 @@ class MemoryLongTerm:
         mine = self._entries.get(owner, {})
         return [mine[one].record for one in ids if one in mine]
 
+    async def walk(self, owner: str, *, after: str = "", limit: int) -> tuple[list[Record], str]:
+        """See LongTerm: by id."""
+        mine = sorted((id, entry.record) for id, entry in self._entries.get(owner, {}).items() if id > after)
+        return [record for _, record in mine[:limit]], mine[limit - 1][0] if len(mine) > limit else ""
+
     async def vectors(self, owner: str, ids: Sequence[str]) -> dict[str, Embedding]:
         """See LongTerm."""
         mine = self._entries.get(owner, {})

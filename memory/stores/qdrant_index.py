@@ -174,6 +174,20 @@ class QdrantIndex:
         records = {one.id: record_of(one.payload) for one in found}
         return [records[point] for point in points if point in records]
 
+    def walk(self, owner: str, after: str, limit: int) -> tuple[list[msgspec.Raw], str]:
+        """See VectorIndex: by point."""
+        found, following = self._read(
+            lambda client, name, seconds: client.scroll(
+                name,
+                _filter([owned_by(owner)]),
+                limit=limit,
+                offset=after or None,
+                with_payload=_RECORD_ONLY,
+                timeout=seconds,
+            )
+        )
+        return [record_of(one.payload) for one in found], "" if following is None else str(following)
+
     def vectors(
         self, owner: str, ids: Sequence[str], piece: Callable[[], AbstractContextManager[None]]
     ) -> dict[str, Vector]:

@@ -204,6 +204,12 @@ class VectorChild:
         reply = await self._call(wire.Get(id=self._id(), owner=owner, ids=tuple(ids)))
         return msgspec.json.decode(reply.body, type=list[Record])
 
+    async def walk(self, owner: str, *, after: str = "", limit: int) -> tuple[list[Record], str]:
+        """See LongTerm."""
+        ask = wire.Walk(id=self._id(), owner=owner, after=after, limit=limit)
+        reply = await self._call(ask)
+        return msgspec.json.decode(reply.body, type=tuple[list[Record], str])
+
     async def vectors(self, owner: str, ids: Sequence[str]) -> dict[str, Embedding]:
         """See LongTerm. In turn with what is written."""
         if not ids:

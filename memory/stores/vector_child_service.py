@@ -185,6 +185,10 @@ class Service:
                     return wire.Reply(
                         id=ask.id, body=wire.encode_json(self._answering.index.get(ask.owner, ask.ids))
                     )
+            case wire.Walk():
+                with self._turns.read():
+                    found = self._answering.index.walk(ask.owner, ask.after, ask.limit)
+                return wire.Reply(id=ask.id, body=wire.encode_json(found))
             case wire.Count():
                 with self._turns.read():
                     return wire.Reply(

@@ -68,6 +68,14 @@ class Get(_Message, frozen=True, kw_only=True, tag="get"):
     ids: tuple[str, ...]
 
 
+class Walk(_Message, frozen=True, kw_only=True, tag="walk"):
+    """Read some of an owner's records, and where the next ones begin."""
+
+    owner: str
+    after: str
+    limit: int
+
+
 class Vectors(_Message, frozen=True, kw_only=True, tag="vectors"):
     """Read records' `text` vectors by id, for work that nobody waits for."""
 
@@ -116,7 +124,7 @@ class Rebuilt(_Message, frozen=True, kw_only=True, tag="rebuilt"):
     """As `unfilled` named it."""
 
 
-Read: TypeAlias = Search | Embed | Get | Count | Report
+Read: TypeAlias = Search | Embed | Get | Walk | Count | Report
 Write: TypeAlias = Upsert | Delete | Clear | Flush | Rebuilt
 Background: TypeAlias = Write | Vectors
 """What goes in order, one after another, behind every `Read`."""

@@ -90,6 +90,10 @@ class VectorIndex(Protocol):
         """JSON of those of the ids that the owner has."""
         ...
 
+    def walk(self, owner: str, after: str, limit: int) -> tuple[list[msgspec.Raw], str]:
+        """JSON of some of the owner's records, and the `after` of the next ones; that is empty at the end."""
+        ...
+
     def vectors(
         self, owner: str, ids: Sequence[str], piece: Callable[[], AbstractContextManager[None]]
     ) -> dict[str, Vector]:

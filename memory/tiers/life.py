@@ -21,6 +21,8 @@ class RetentionPolicy(Struct, frozen=True, kw_only=True):
 
     dialogue_days: float | None = None
     """Of an exchange, with the facts and summaries that rest on it alone."""
+    payload_days: float | None = None
+    """Of an event's payload in the log itself, before it goes to an archive."""
 
 
 class CallPolicy(Struct, frozen=True, kw_only=True):

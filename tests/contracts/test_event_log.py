@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from hearth.memory.errors import BadInput, StaleGeneration
+from hearth.memory.events import finding
 from hearth.memory.events.kinds import (
     Event,
     ExchangeEnriched,
@@ -18,9 +19,10 @@ from hearth.memory.events.kinds import (
     MemoryWithdrawn,
     PageMoved,
     PageOutdated,
+    RecallJudged,
     StepCaptured,
 )
-from hearth.memory.ports import EventLog, MemoryFilter
+from hearth.memory.ports import EventFilter, EventLog, MemoryFilter
 from hearth.memory.types import (
     Evidence,
     Memory,
@@ -728,3 +730,70 @@ async def test_what_has_outlived_its_time_is_found_by_tenant(log: EventLog) -> N
     assert await log.outlived("rivals", now=START, before=START, limit=10) == []
     await log.append([forget_memory("m1"), forget_page("x1")])
     assert await log.outlived("acme", now=START, before=START - MINUTE, limit=10) == []
+
+
+# -- finding events ------------------------------------------------------------------------------------------
+
+
+async def found(log: EventLog, **where: Any) -> list[str]:
+    """Ids of the events that `find` gives over all its pages, in log order."""
+    ids: list[str] = []
+    after, ended = 0, False
+    while not ended:
+        page = await log.find(EventFilter(**{"tenant": "acme"} | where), after=after, limit=2)
+        ids += [e.id for e in page.events]
+        after, ended = page.next, page.ended
+    return ids
+
+
+async def test_events_are_found_by_what_they_are_about(
+    log: EventLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each condition narrows, all hold together, and pages of bounded work leave none out."""
+    monkeypatch.setattr(finding, "LOOKED_AT", 3)
+    monkeypatch.setattr(finding, "READ", 3)
+    tea = memory("Likes TEA", tags=("food",), metadata={"n": 1}, at=START - MINUTE)
+    coffee = memory("likes coffee", tags=("food", "drink"), metadata={"n": True}, user="bob")
+    said = step("e1", trace="t1", tags=("billing",), user_text="Where is my tea?", session="s9")
+    judged = event(RecallJudged(trace="t1", note="good tea"))
+    sent = [tea, coffee, *(step(f"x{n}") for n in range(6)), said, judged]
+    await log.append(sent)
+    await log.append([msgspec.structs.replace(memory("tea elsewhere"), tenant="other")])
+    assert await found(log) == [e.id for e in sent]
+    assert await found(log, kinds=("memory.added",)) == [tea.id, coffee.id]
+    assert await found(log, words="tea LIKES") == [tea.id]
+    assert await found(log, words="tea") == [tea.id, said.id, judged.id]
+    assert await found(log, trace="t1") == [said.id, judged.id]
+    assert await found(log, tags=("food",)) == [tea.id, coffee.id]
+    assert await found(log, tags=("food", "drink")) == [coffee.id]
+    assert await found(log, tags=("billing",), session="s9") == [said.id]
+    assert await found(log, metadata={"n": 1}) == [tea.id]
+    assert await found(log, until=START) == [tea.id]
+    assert await found(log, since=START, user="bob") == [coffee.id]
+    assert await found(log, tenant="other", words="tea", tags=("food",)) == []
+
+
+async def test_events_are_read_backwards(log: EventLog) -> None:
+    """In front of a position, the latest first; what is behind a page's end follows in the next one."""
+    sent = [memory(str(n)) for n in range(5)]
+    await log.append(sent)
+    page = await log.find(EventFilter(tenant="acme"), before=2**53, limit=3)
+    assert [e.id for e in page.events] == [e.id for e in sent[:1:-1]]
+    rest = await log.find(EventFilter(tenant="acme"), before=page.next, limit=3)
+    assert ([e.id for e in rest.events], rest.ended) == ([sent[1].id, sent[0].id], True)
+
+
+async def test_events_are_counted_by_month_and_kind(log: EventLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Redacted ones count and take no room; another tenant's don't."""
+    monkeypatch.setattr(finding, "COUNTED", 2)
+    gone = memory("gone", id="m1")
+    earlier = memory("earlier", at=START - 31 * 1440 * MINUTE)
+    await log.append([gone, earlier, memory("kept"), forget_memory("m1")])
+    await log.append([msgspec.structs.replace(memory("else"), tenant="other")])
+    counts = await log.count_events("acme")
+    assert [(one.month, one.kind, one.events, one.redacted) for one in counts] == [
+        ("2026-01", "memory.added", 1, 0),
+        ("2026-03", "memory.added", 2, 1),
+        ("2026-03", "memory.forgotten", 1, 0),
+    ]
+    assert all(one.bytes > 0 and one.archived == 0 for one in counts)

@@ -340,6 +340,19 @@ async def test_case_04_reading_and_deleting_by_id_need_the_owner(store: LongTerm
     assert await store.get(scope().owner, [record.id, uuid4().hex]) == [record]
 
 
+async def test_case_04_an_owner_s_records_are_walked(store: LongTerm):
+    """case_04: each of the owner's records comes once over the pages, and nobody else's."""
+    mine = [fact(f"fact {n}") for n in range(5)]
+    await put(store, *mine, fact("bob's", scope("bob")))
+    seen, after, pages = [], "", 0
+    while after or not pages:
+        found, after = await store.walk(scope().owner, after=after, limit=2)
+        seen, pages = [*seen, *found], pages + 1
+    assert sorted(one.id for one in seen) == sorted(one.id for one in mine)
+    assert pages == 3
+    assert await store.walk(scope("nobody").owner, limit=2) == ([], "")
+
+
 async def test_the_same_id_under_two_owners_is_two_records(store: LongTerm):
     """An id that two owners use is written and deleted for each alone."""
     mine = fact("tea")

@@ -164,6 +164,25 @@ async def test_the_log_is_read_in_order_and_followed(api: Api) -> None:
     assert "did you mean `memory.added`?" in unknown.json()["detail"]
 
 
+async def test_a_user_s_key_reads_that_user_s_events_alone(api: Api) -> None:
+    """A person's and an app's key see one user's log, whatever is asked; another tenant sees none of it."""
+    async with api.client("alice") as alice, api.client("bob") as bob, api.client("app") as app:
+        await alice.post("/memories", json={"text": "alice likes tea", "tags": ["drink"]})
+        await bob.post("/memories", json={"text": "bob likes tea", "tags": ["drink"]})
+        for wanted in ({}, {"words": "tea"}, {"tags": "drink"}, {"kinds": "memory.added"}):
+            for client, who in ((alice, {}), (app, {"user": "alice"})):
+                page = (await client.get("/events", params={**wanted, **who})).json()
+                assert [e["payload"]["memory"]["text"] for e in page["items"]] == ["alice likes tea"]
+        assert (await alice.get("/events", params={"user": "bob"})).status_code == 403
+        assert (await app.get("/events")).status_code == 400
+        counts = (await alice.get("/events/counts")).json()["items"]
+        assert [(one["kind"], one["events"]) for one in counts] == [("memory.added", 1)]
+    async with api.client("rival-admin") as boss:
+        page = (await boss.get("/events", params={"words": "tea"})).json()
+        assert (page["items"], page["ended"]) == ([], True)
+        assert (await boss.get("/events/counts")).json() == {"items": []}
+
+
 async def test_forgotten_text_is_gone_from_the_log(api: Api) -> None:
     """After a deletion no event shows the text."""
     async with api.client("alice") as alice, api.client("admin") as admin:

@@ -20,7 +20,18 @@ from hearth.gateway.commands.reference import commands
 from hearth.memory.events.database import take_lock
 
 NAMED = {
-    "Run": ["serve", "worker", "migrate", "retry", "demo", "check-config", "tune", "simulate", "key"],
+    "Run": [
+        "serve",
+        "worker",
+        "migrate",
+        "archive",
+        "retry",
+        "demo",
+        "check-config",
+        "tune",
+        "simulate",
+        "key",
+    ],
     "Talk": ["chat", "recall", "search", "feedback"],
     "Memory": ["add", "list", "forget", "erase", "export", "import", "knowledge"],
     "Look": ["tiers", "why", "timeline", "policy", "sessions", "exchanges", "explain", "events"],
