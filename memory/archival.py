@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 from hearth.memory import metrics
 from hearth.memory.events.archiving import LEAST_BYTES, ArchivesBusy, Archiving
-from hearth.memory.ports import Clock, EventLog
 from hearth.memory.policies import PolicyOf
+from hearth.memory.ports import Clock, EventLog
 
 logger = logging.getLogger(__name__)
 

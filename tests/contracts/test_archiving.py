@@ -190,7 +190,7 @@ async def test_a_folder_that_is_not_there_is_said(log: SqlLog, tmp_path: Path, c
     """A process that looks elsewhere, and a second one that would archive, are refused in plain words."""
     await fill(log)
     await Archiving(log, owner="one").archive("acme", LATER)
-    with pytest.raises(LogUnavailable, match="another process is at the archives"):
+    with pytest.raises(LogUnavailable, match="Another process is at the archives"):
         await Archiving(log, owner="two").archive("acme", LATER)
     await Archiving(log, owner="one").release()
     assert (await Archiving(log, owner="two").archive("acme", LATER)).events == 0
