@@ -24,6 +24,7 @@ from hearth.gateway.commands import (
     story,
     tiers,
     tune,
+    verify,
     work,
 )
 from hearth.gateway.commands.output import prepare_streams
@@ -44,6 +45,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "retry": work.retry,
         "migrate": migrate.migrate,
         "archive": archive.archive,
+        "verify": verify.verify,
         "check-config": local.check_config,
         "tune": tune.tune,
         "simulate": simulate.simulate,

@@ -50,6 +50,7 @@ from hearth.memory.policies import Policies
 from hearth.memory.portable.porter import Porter
 from hearth.memory.ports import (
     Clock,
+    Consumers,
     EventLog,
     LongTerm,
     MemoryFilter,
@@ -94,6 +95,7 @@ from hearth.memory.types import (
     Step,
     Usage,
 )
+from hearth.memory.verify import Verifier
 from hearth.memory.worker import Working
 
 logger = logging.getLogger(__name__)
@@ -151,6 +153,7 @@ class Engine:
         counter: TokenCounter,
         clock: Clock,
         policy: RecallPolicy,
+        consumers: Consumers,
         policies: Policies,
         shared: Shared | None = None,
         weights: Mapping[str, Weights] | None = None,
@@ -159,6 +162,7 @@ class Engine:
         self.log = log
         self.mid_term = mid_term
         self.short_term = short_term
+        self.verifier = Verifier(log=log, consumers=consumers, short_term=short_term, long_term=long_term)
         self.long_term = long_term
         self.capture_path = capture
         self.worker = worker

@@ -41,6 +41,21 @@ class HealthGauges(Collector):
             ("worker", "parked"),
         )
         yield self._number(
+            "hearth_verified_timestamp_seconds",
+            "When the last nightly verification that this process made ended.",
+            ("worker", "verified_at"),
+        )
+        yield self._number(
+            "hearth_verified_damaged_events",
+            "Events that it found damaged.",
+            ("worker", "damaged"),
+        )
+        yield self._number(
+            "hearth_verified_drift_records",
+            "Records of the stores that it found different from the log, and repaired.",
+            ("worker", "drift"),
+        )
+        yield self._number(
             "hearth_spool_events", "Captures in the spool that wait for the log.", ("spool", "waiting")
         )
 

@@ -158,9 +158,19 @@ def worker_part(worker: WorkerHealth) -> Part:
         f"{worker.parked} events set aside; see the log, then retry them": worker.parked > 0,
         f"stopped: {', '.join(sorted(worker.stopped))}": bool(worker.stopped),
         f"failing: {', '.join(sorted(worker.errors))}": bool(worker.errors),
+        "events are damaged; `hearth verify` names them": bool(
+            worker.verified and worker.verified.found.damages
+        ),
     }
     reasons = tuple(reason for reason, holds in said.items() if holds)
     numbers = {"lag": worker.lag, "waited_s": round(worker.waited, 1), "parked": worker.parked}
+    if worker.verified is not None:
+        found = worker.verified.found
+        numbers |= {
+            "verified_at": worker.verified.ended.timestamp(),
+            "damaged": found.damages,
+            "drift": found.drift,
+        }
     return Part(state="degraded" if reasons else "ok", reasons=reasons, numbers=numbers)
 
 

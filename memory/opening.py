@@ -149,6 +149,7 @@ def _parts(stores: Stores) -> dict[str, Any]:
     return {
         "log": stores.log,
         "mid_term": stores.log,
+        "consumers": stores.log,
         "short_term": stores.short_term,
         "long_term": stores.long_term,
         "clock": stores.clock,

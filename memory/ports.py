@@ -224,6 +224,28 @@ class EventCount(msgspec.Struct, frozen=True, kw_only=True):
     """Of the payloads in the log itself, as they are stored."""
 
 
+class Damaged(msgspec.Struct, frozen=True, kw_only=True):
+    """An event that is not as it was written."""
+
+    seq: int
+    id: str
+    kind: str
+    reason: str
+
+
+class EventsChecked(msgspec.Struct, frozen=True, kw_only=True):
+    """What a check of some events found."""
+
+    events: int
+    redacted: int
+    """Of them, those whose content is gone; their envelopes were checked."""
+    unsealed: int
+    """Of them, those of a program that made no checksums."""
+    damaged: tuple[Damaged, ...]
+    next: int | None
+    """`after` of the next ones; None at the end."""
+
+
 class EventLog(Documents, PolicySettings, Protocol):
     """The append-only truth, and the views folded from it inside the append's own transaction."""
 
@@ -268,6 +290,14 @@ class EventLog(Documents, PolicySettings, Protocol):
         `before`, the latest first. Redacted events are left out. A call's work is bounded, so it may find
         nothing and not be at the end.
         """
+        ...
+
+    async def check(self, tenant: str, user: str, *, after: int = 0, limit: int = 500) -> EventsChecked:
+        """Make the checksums of some of the user's events again and compare them."""
+        ...
+
+    async def records(self, tenant: str, user: str, *, after: str = "", limit: int = 500) -> list[Record]:
+        """The user's pages and memories by id, those that recall leaves out too, behind an id."""
         ...
 
     async def count_events(self, tenant: str, user: str | None = None) -> list[EventCount]:

@@ -22,6 +22,7 @@ from hearth.memory.events.archiving import Archiving
 from hearth.memory.events.kinds import Event
 from hearth.memory.extract.rules import RuleExtractor
 from hearth.memory.fact_decider import FactDecider
+from hearth.memory.nightly import Nightly
 from hearth.memory.policies import PolicyOf
 from hearth.memory.ports import Clock, Consumers, EventLog, Extractor, Lease, LongTerm, MidTerm, ShortTerm
 from hearth.memory.projectors import IndexProjector
@@ -29,6 +30,7 @@ from hearth.memory.retention import Retention
 from hearth.memory.runner import Consumer, Runner, Timing
 from hearth.memory.segment_decider import SegmentDecider
 from hearth.memory.tiers.life import LifePolicy
+from hearth.memory.verify import Verification, Verifier
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +71,8 @@ class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
     """Why a consumer handles nothing more, by name."""
     errors: dict[str, str]
     """The last failure of each consumer that has not succeeded since, by name."""
+    verified: Verification | None = None
+    """The last nightly verification that this process made."""
 
 
 CONSUMERS = {
@@ -190,6 +194,8 @@ class Worker:
             policy=policy,
         )
         parts: tuple[Consumer, ...] = (self._pages, facts, self._index, DrawnDecider(log=log), segments)
+        verifier = Verifier(log=log, consumers=consumers, short_term=short_term, long_term=long_term)
+        self.nightly = Nightly(log=log, consumers=consumers, verifier=verifier, clock=clock, owner=owner)
         self._runners = [
             Runner(part, consumers, owner=owner, batch=batch, timing=self._timing) for part in parts
         ]
@@ -355,6 +361,7 @@ class Worker:
             running=bool(self._tasks) and not any(task.done() for task in self._tasks),
             stopped={one.consumer.name: one.stopped for one in self._runners if one.stopped},
             errors={one.consumer.name: one.error for one in self._runners if one.error},
+            verified=self.nightly.last,
         )
 
     async def _follow(self, at: int) -> None:
@@ -379,6 +386,7 @@ class Worker:
                 await self.tick()
                 if self._archival is not None:
                     await self._archival.purge()
+                await self.nightly.step()
                 if time.monotonic() - swept >= self._timing.sweep:
                     await self.sweep()
                     swept = time.monotonic()

@@ -188,6 +188,7 @@ async def open_engine(
     engine = Engine(
         log=log,
         mid_term=log,
+        consumers=log,
         short_term=short_term,
         long_term=long_term,
         capture=capture,

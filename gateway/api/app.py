@@ -21,6 +21,7 @@ from hearth.gateway.api import (
     stories,
     switches,
     tiers,
+    verify,
 )
 from hearth.gateway.api.door import Door
 from hearth.gateway.api.problems import MEDIA_TYPE, ProblemDetails, install_handlers
@@ -43,6 +44,7 @@ RESOURCES: tuple[APIRouter, ...] = (
     people.router,
     switches.router,
     events.router,
+    verify.router,
 )
 
 DESCRIPTION = """Memory for every LLM app, at the gateway.

@@ -200,6 +200,16 @@ def page(db: Database, tenant: str, user: str, page_id: str) -> Page | None:
     return found[0] if found else None
 
 
+def pages_named(db: Database, tenant: str, user: str, ids: Sequence[str]) -> list[Page]:
+    """Those of the ids that are pages, whatever their state."""
+    return _pages(db, f"WHERE g.user_id = {USER} AND g.id IN ({marks(ids)})", (tenant, user, *ids))
+
+
+def memories_named(db: Database, tenant: str, user: str, ids: Sequence[str]) -> list[Memory]:
+    """Those of the ids that are memories, expired ones among them."""
+    return _memories(db, f"WHERE m.user_id = {USER} AND m.id IN ({marks(ids)})", (tenant, user, *ids))
+
+
 def latest_pages(db: Database, tenant: str, user: str, *, limit: int) -> list[Page]:
     """The latest active pages, oldest first."""
     order = "ORDER BY g.occurred DESC, g.seq DESC LIMIT ?"

@@ -12,6 +12,7 @@ import msgspec
 
 from hearth.memory.errors import BadInput, LogUnavailable
 from hearth.memory.events import (
+    checking,
     cursors,
     documents,
     finding,
@@ -30,6 +31,7 @@ from hearth.memory.ports import (
     Clock,
     EventCount,
     EventFilter,
+    EventsChecked,
     EventsFound,
     ExchangeState,
     KnownDocument,
@@ -160,6 +162,14 @@ class SqlLog(ABC):
         """See `EventLog.find`."""
         query = partial(finding.find, after=after, before=before, limit=limit)
         return await self._read(lambda db: query(db, where))
+
+    async def check(self, tenant: str, user: str, *, after: int = 0, limit: int = 500) -> EventsChecked:
+        """See `EventLog.check`."""
+        return await self._read(lambda db: checking.check(db, tenant, user, after=after, limit=limit))
+
+    async def records(self, tenant: str, user: str, *, after: str = "", limit: int = 500) -> list[Record]:
+        """See `EventLog.records`."""
+        return await self._read(lambda db: checking.records(db, tenant, user, after=after, limit=limit))
 
     async def count_events(self, tenant: str, user: str | None = None) -> list[EventCount]:
         """See `EventLog.count_events`. In steps, so that no long reader holds up the database."""

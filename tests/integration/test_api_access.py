@@ -38,6 +38,7 @@ KEYED = [
     ("PUT", "/switches"),
     ("GET", "/events"),
     ("GET", "/events/counts"),
+    ("POST", "/verifications"),
     ("GET", "/health"),
 ]
 

@@ -25,6 +25,7 @@ NAMED = {
         "worker",
         "migrate",
         "archive",
+        "verify",
         "retry",
         "demo",
         "check-config",
