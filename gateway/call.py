@@ -75,6 +75,7 @@ class Draft:
     dialogue: Dialogue
     kind: PageKind
     timezone: str
+    tags: tuple[str, ...]
     tails_before: Tails
     retry_key: str
     secret: bytes

@@ -22,6 +22,9 @@ AGENT_HEADER = "x-hearth-agent"
 MEMORY_HEADER = "x-hearth-memory"
 BUDGET_HEADER = "x-hearth-budget"
 TIMEZONE_HEADER = "x-hearth-timezone"
+TAGS_HEADER = "x-hearth-tags"
+MOST_TAGS = 16
+"""Of one call."""
 CLIENT_MODES: tuple[ModeName, ...] = ("on", "read", "write", "off")
 """What a call can ask for; `shadow` is the operator's."""
 
@@ -56,6 +59,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """Most of the model's window that the block may have, where the call names no budget."""
     timezone: str
     """IANA name of the user's zone."""
+    tags: tuple[str, ...] = ()
+    """By which the call's events are to be found."""
     daily_tokens: int | None = None
     """Block tokens a day of the key; None: no limit."""
     reason: str = ""
@@ -258,6 +263,7 @@ def _policy(
         budget_from=allowance.budget_from if budget is None else "request",
         budget_share=key.policy.budget_share if budget is None else 1.0,
         timezone=_timezone(given) or key.timezone,
+        tags=_tags(given),
         daily_tokens=allowed.daily,
     )
 
@@ -279,6 +285,15 @@ def _budget(given: GivenHeaders, most: int) -> int | None:
     if not (value.isascii() and value.isdigit() and len(value) < 10 and int(value) <= most):
         raise IdentityError(400, BUDGET_HEADER, value, f"a number of tokens from 0 to {most}")
     return int(value)
+
+
+def _tags(given: GivenHeaders) -> tuple[str, ...]:
+    value = given.one(TAGS_HEADER)
+    tags = tuple(dict.fromkeys(tag for part in value.split(",") if (tag := part.strip())))
+    if len(tags) > MOST_TAGS or not all(map(usable_id, tags)):
+        expected = f"up to {MOST_TAGS} tags of 1 to {MAX_ID} characters, with commas between them"
+        raise IdentityError(400, TAGS_HEADER, value, expected)
+    return tags
 
 
 def _timezone(given: GivenHeaders) -> str:

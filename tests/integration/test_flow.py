@@ -20,6 +20,7 @@ from hearth.gateway.wire.types import Body, WireReply
 from hearth.memory.embed.use import UseEmbedder
 from hearth.memory.events.kinds import RecallDrawn
 from hearth.memory.extract.secrets import mask_secrets
+from hearth.memory.ports import EventFilter
 from hearth.memory.types import Scope, ToolUse
 from tests.api import open_engine
 from tests.events import ManualClock
@@ -38,6 +39,13 @@ def _embedder() -> UseEmbedder:
 async def _flow(tmp_path: Path, clock: ManualClock, embedder: UseEmbedder) -> AsyncIterator[Flow]:
     async with open_engine(tmp_path, clock, embedder) as engine:
         yield Flow(engine)
+
+
+async def test_a_call_s_tags_are_its_event_s(flow: Flow, clock: ManualClock) -> None:
+    """The step is found by what its call was tagged with."""
+    await Talker(flow, clock, identity(tags=("billing", "urgent"))).say("I live in Oslo.")
+    found = await flow.engine.log.find(EventFilter(tenant="acme", tags=("urgent",)))
+    assert [event.kind for event in found.events] == ["step.captured"]
 
 
 async def test_what_was_said_is_recalled_in_the_next_conversation(flow: Flow, clock: ManualClock) -> None:

@@ -266,6 +266,8 @@ def test_a_call_can_switch_memory_off() -> None:
         ("x-hearth-timezone", "Mars/Base"),
         ("x-hearth-timezone", "../../etc/passwd"),
         ("x-hearth-timezone", "/etc/localtime"),
+        ("x-hearth-tags", ",".join(map(str, range(17)))),
+        ("x-hearth-tags", "x" * 129),
     ],
 )
 def test_a_header_that_can_not_be_used_is_refused_by_name(name: str, value: str) -> None:
@@ -285,6 +287,12 @@ def test_budget_and_timezone_come_from_header_then_key() -> None:
     assert policy.budget_from == "request"
     none = who(ALICE, [("x-hearth-budget", "0")]).policy
     assert (none.recall, none.place, none.capture) == (False, False, True)
+
+
+def test_a_call_s_tags_come_from_its_header() -> None:
+    """Each once and without the blanks around it; none where the header is empty."""
+    assert who(ALICE, [("x-hearth-tags", " billing, urgent ,, billing")]).policy.tags == ("billing", "urgent")
+    assert who(ALICE, [("x-hearth-tags", "")]).policy.tags == ()
 
 
 def test_completions_have_memory_only_when_asked() -> None:
