@@ -203,6 +203,7 @@ class QdrantShim:
             name,
             asked.filter,
             limit=asked.limit,
+            offset=asked.offset,
             with_payload=asked.with_payload,
             with_vectors=asked.with_vector or False,
         )
