@@ -55,6 +55,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
     "Memory": {
         "add": memories.add,
         "list": memories.list_,
+        "pin": tiers.pin,
         "forget": memories.forget,
         "erase": operate.erase,
         "export": imports.export,
@@ -62,6 +63,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
     },
     "Look into it": {
         "tiers": tiers.tiers,
+        "evictions": tiers.evictions,
         "why": story.why,
         "timeline": story.timeline,
         "sessions": history.sessions,

@@ -35,6 +35,7 @@ from hearth.memory.events.kinds import (
     MemoryForgotten,
     PageForgotten,
     Payload,
+    SegmentPinned,
     StepCaptured,
     UserErased,
 )
@@ -616,6 +617,18 @@ class Engine:
         of = await self.mid_term.segments_of(*user, [exchange.id])
         known = await self.mid_term.segments_named(*user, list(of.values())) if of else []
         return [*resting, *(one.episode for one in known if one.episode)]
+
+    async def pin_segment(self, scope: Scope, segment: str, *, pinned: bool) -> None:
+        """Keep a live segment whatever its heat, or no longer; the worker sees to it within a moment.
+
+        Raises NotFound, LogUnavailable.
+        """
+        found = await self.mid_term.segments_named(scope.tenant, scope.user, [segment])
+        if not found or found[0].state != "live" or (scope.isolated and found[0].owner != scope.owner):
+            raise NotFound
+        generation = await self.log.generation(scope.tenant, scope.user)
+        payload = SegmentPinned(segment=segment, pinned=pinned)
+        await self._append(self._event(scope, payload, generation))
 
     async def erase(self, tenant: str, user: str) -> Forgotten:
         """Remove all of a user: unreachable when this returns, purged from each store or named as pending.

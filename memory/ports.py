@@ -161,8 +161,10 @@ class Outlived(msgspec.Struct, frozen=True, kw_only=True):
     generation: int
     """Of its user."""
     id: str
-    is_exchange: bool
-    """A memory otherwise."""
+    kind: str
+    """`dialogue` for an exchange, else the memory's type."""
+    expired: bool = False
+    """True for a memory past its own end."""
 
 
 class EventLog(Documents, PolicySettings, Protocol):
@@ -281,9 +283,9 @@ class EventLog(Documents, PolicySettings, Protocol):
         ...
 
     async def outlived(
-        self, tenant: str, *, now: datetime, before: datetime | None, limit: int
+        self, tenant: str, *, now: datetime, before: Mapping[str, datetime], limit: int
     ) -> list[Outlived]:
-        """Memories of the tenant that have expired, and exchanges from before that moment."""
+        """Memories of the tenant that have expired, and of each kind what was said before its moment."""
         ...
 
     async def users(self, tenant: str, *, after: str, limit: int) -> list[str]:

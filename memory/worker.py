@@ -20,6 +20,7 @@ from hearth.memory.errors import LeaseLost, Unavailable
 from hearth.memory.events.kinds import Event
 from hearth.memory.extract.rules import RuleExtractor
 from hearth.memory.fact_decider import FactDecider
+from hearth.memory.knowledge.library import Library
 from hearth.memory.policies import PolicyOf
 from hearth.memory.ports import Clock, Consumers, EventLog, Extractor, Lease, LongTerm, MidTerm, ShortTerm
 from hearth.memory.projectors import IndexProjector
@@ -173,7 +174,8 @@ class Worker:
         self._pages = PageDecider(log=log, consumers=consumers)
         self._index = IndexProjector(log=log, mid_term=mid_term, short_term=short_term, long_term=long_term)
         policy = policy or (lambda tenant, agent, key: LifePolicy())
-        self._retention = Retention(log=log, clock=clock, policy=policy)
+        library = Library(log=log, long_term=long_term, clock=clock, appended=self.notify)
+        self._retention = Retention(log=log, clock=clock, policy=policy, library=library)
         facts = FactDecider(log=log, extractor=extractor or RuleExtractor(), clock=clock, policy=policy)
         segments = SegmentDecider(
             log=log,

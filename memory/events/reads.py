@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -470,26 +470,36 @@ def tenants(db: Database) -> list[str]:
 
 
 def outlived(
-    db: Database, tenant: str, *, now: datetime, before: datetime | None, limit: int
+    db: Database, tenant: str, *, now: datetime, before: Mapping[str, datetime], limit: int
 ) -> list[Outlived]:
-    """Expired memories, and exchanges from before that moment."""
-    found = db.execute(
-        "SELECT u.name, m.agent, u.generation, m.id FROM users u JOIN memories m ON m.user_id = u.id"
-        " WHERE u.tenant = ? AND m.expires <= ? ORDER BY m.expires LIMIT ?",
-        (tenant, micros(now), limit),
+    """See `EventLog.outlived`."""
+    memories = (
+        "SELECT u.name, m.agent, u.generation, m.id, m.type, {} FROM users u"
+        " JOIN memories m ON m.user_id = u.id WHERE u.tenant = ? AND {} LIMIT ?"
     )
-    rows = [(*row, False) for row in found]
-    if before is not None and len(rows) < limit:
-        old = db.execute(
-            "SELECT u.name, s.agent, u.generation, x.id FROM users u JOIN exchanges x ON x.user_id = u.id"
-            " JOIN sessions s ON s.user_id = x.user_id AND s.id = x.session"
-            " WHERE u.tenant = ? AND x.started < ? AND x.state <> 'forgotten' ORDER BY x.started LIMIT ?",
-            (tenant, micros(before), limit - len(rows)),
-        )
-        rows += [(*row, True) for row in old]
+    exchanges = (
+        "SELECT u.name, s.agent, u.generation, x.id, 'dialogue', 0 FROM users u"
+        " JOIN exchanges x ON x.user_id = u.id JOIN sessions s ON s.user_id = x.user_id AND s.id = x.session"
+        " WHERE u.tenant = ? AND x.started < ? AND x.state <> 'forgotten' ORDER BY x.started LIMIT ?"
+    )
+    asked: list[tuple[str, tuple[object, ...]]] = [
+        (memories.format(1, "m.expires <= ? ORDER BY m.expires"), (micros(now),))
+    ]
+    for kind, over in before.items():
+        if kind == "dialogue":
+            asked.append((exchanges, (micros(over),)))
+        else:
+            held = (
+                "m.type = ? AND m.occurred < ? AND (m.expires IS NULL OR m.expires > ?) ORDER BY m.occurred"
+            )
+            asked.append((memories.format(0, held), (kind, micros(over), micros(now))))
+    rows: list[Row] = []
+    for sql, values in asked:
+        if len(rows) < limit:
+            rows += db.execute(sql, (tenant, *values, limit - len(rows))).fetchall()
     return [
-        Outlived(user=user, agent=agent, generation=generation, id=id, is_exchange=is_exchange)
-        for user, agent, generation, id, is_exchange in rows
+        Outlived(user=user, agent=agent, generation=generation, id=id, kind=kind, expired=bool(expired))
+        for user, agent, generation, id, kind, expired in rows
     ]
 
 

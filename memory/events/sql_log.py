@@ -214,7 +214,7 @@ class SqlLog(ABC):
         return await self._read(reads.tenants)
 
     async def outlived(
-        self, tenant: str, *, now: datetime, before: datetime | None, limit: int
+        self, tenant: str, *, now: datetime, before: Mapping[str, datetime], limit: int
     ) -> list[Outlived]:
         """See `EventLog.outlived`."""
         return await self._read(lambda db: reads.outlived(db, tenant, now=now, before=before, limit=limit))

@@ -34,6 +34,7 @@ from hearth.memory.events.kinds import (
     RecallJudged,
     SegmentChanged,
     SegmentEvicted,
+    SegmentPinned,
     SegmentPromoted,
     SegmentVisited,
     StepCaptured,
@@ -92,6 +93,7 @@ def subject_of(payload: Payload) -> str:
         case (
             SegmentVisited(segment=id)
             | SegmentPromoted(segment=id)
+            | SegmentPinned(segment=id)
             | SegmentEvicted(segment=id)
             | KnowledgeRemoved(document=id)
         ):
@@ -393,8 +395,8 @@ def _fold_visited(db: Database, user: int, event: Event, payload: SegmentVisited
     )
 
 
-def _fold_promoted(db: Database, user: int, event: Event, payload: SegmentPromoted) -> None:
-    """The state that comes with it says so; there is nothing else to fold."""
+def _fold_promoted(db: Database, user: int, event: Event, payload: SegmentPromoted | SegmentPinned) -> None:
+    """The state that comes with it, or follows, says so; there is nothing else to fold."""
 
 
 def _fold_evicted(db: Database, user: int, event: Event, payload: SegmentEvicted) -> None:
@@ -587,6 +589,7 @@ _FOLDS: dict[type[msgspec.Struct], Callable[[Database, int, Event, Any], None]] 
     SegmentChanged: _fold_segment,
     SegmentVisited: _fold_visited,
     SegmentPromoted: _fold_promoted,
+    SegmentPinned: _fold_promoted,
     SegmentEvicted: _fold_evicted,
     PageForgotten: _fold_page_forgotten,
     RecallJudged: _fold_judged,

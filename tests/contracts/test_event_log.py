@@ -714,17 +714,22 @@ async def test_exchanges_that_were_shown_a_record_are_found(log: EventLog) -> No
     assert await log.shown_in("acme", "alice", [], limit=10) == []
 
 
+OLD = {"dialogue": START - MINUTE}
+
+
 async def test_what_has_outlived_its_time_is_found_by_tenant(log: EventLog) -> None:
     """Expired memories and old exchanges, with what is needed to forget them; each until it is forgotten."""
     await log.append([step("x1", at=START - 2 * MINUTE), step("x2"), memory("a", id="m1", expires_at=START)])
     await log.append([memory("b", id="m2", expires_at=START + MINUTE), memory("c", id="m3")])
     assert await log.tenants() == ["acme"]
-    due = await log.outlived("acme", now=START, before=START - MINUTE, limit=10)
-    assert [(one.user, one.generation, one.id, one.is_exchange) for one in due] == [
-        *(("alice", 1, "m1", False), ("alice", 1, "x1", True)),
+    due = await log.outlived("acme", now=START, before=OLD, limit=10)
+    assert [(one.user, one.generation, one.id, one.kind) for one in due] == [
+        *(("alice", 1, "m1", "fact"), ("alice", 1, "x1", "dialogue")),
     ]
-    assert [one.id for one in await log.outlived("acme", now=START, before=None, limit=10)] == ["m1"]
-    assert len(await log.outlived("acme", now=START, before=START - MINUTE, limit=1)) == 1
-    assert await log.outlived("rivals", now=START, before=START, limit=10) == []
+    assert [one.id for one in await log.outlived("acme", now=START, before={}, limit=10)] == ["m1"]
+    assert len(await log.outlived("acme", now=START, before=OLD, limit=1)) == 1
+    facts = await log.outlived("acme", now=START, before={"fact": START + MINUTE, "persona": START}, limit=10)
+    assert [(one.id, one.expired) for one in facts] == [("m1", True), ("m2", False), ("m3", False)]
+    assert await log.outlived("rivals", now=START, before={"dialogue": START}, limit=10) == []
     await log.append([forget_memory("m1"), forget_page("x1")])
-    assert await log.outlived("acme", now=START, before=START - MINUTE, limit=10) == []
+    assert await log.outlived("acme", now=START, before=OLD, limit=10) == []

@@ -22,8 +22,8 @@ from hearth.memory.events.database import take_lock
 NAMED = {
     "Run": ["serve", "worker", "migrate", "retry", "demo", "check-config", "tune", "simulate", "key"],
     "Talk": ["chat", "recall", "search", "feedback"],
-    "Memory": ["add", "list", "forget", "erase", "export", "import", "knowledge"],
-    "Look": ["tiers", "why", "timeline", "policy", "sessions", "exchanges", "explain", "events"],
+    "Memory": ["add", "list", "pin", "forget", "erase", "export", "import", "knowledge"],
+    "Look": ["tiers", "evictions", "why", "timeline", "policy", "sessions", "exchanges", "explain", "events"],
     "Who": ["users", "health", "switch"],
 }
 
