@@ -84,6 +84,7 @@ class SegmentDecider:
         for scope in await self._scopes(event):
             work = await self._work(event, scope)
             await work.mend()
+            await work.recount()
             match event.payload:
                 case PageMoved(page=page, state="inactive"):
                     await work.take_out(page)

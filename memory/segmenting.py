@@ -42,6 +42,8 @@ _IMPORTANT: Final = 0.8
 """Importance of a page on which a fact rests."""
 _USUAL: Final = 0.5
 """Of another."""
+_RECOUNTED: Final = 100
+"""Segments whose visits are read together."""
 _EPISODES: Final = 10_000
 """Episodes that are looked at for those that have to go: the newest."""
 
@@ -126,6 +128,17 @@ class Segmenting:
                 self._heats[id] = one.heat
                 await self._remake(id, episode=one.episode)
 
+    async def recount(self) -> None:
+        """Count heat anew that was counted by another policy: of all its pages and visits by this one."""
+        by = self._policy.heat.counts
+        stale = sorted(id for id, heat in self._heats.items() if heat.counted_by != by)
+        for start in range(0, len(stale), _RECOUNTED):
+            some = stale[start : start + _RECOUNTED]
+            heats = {id: await self._of_pages(id) for id in some}
+            await self._add_visits(heats)
+            self._heats |= heats
+            self._changed |= heats.keys()
+
     def pin(self, id: str, *, pinned: bool) -> None:
         """Somebody wants the segment kept whatever its heat, or no longer."""
         if id in self._segments and self._segments[id].pinned != pinned:
@@ -152,10 +165,10 @@ class Segmenting:
         heat = self._policy.heat
         for id, used in segments.items():
             if id in self._segments:
-                weight = heat.visit if used else heat.visit * heat.seen
-                self._heats[id] = touch(self._heats[id], weight, self._at, heat)
+                weight = heat.worth(used=used)
+                now = self._heats[id] = touch(self._heats[id], weight, self._at, heat)
                 self.made.append(
-                    SegmentVisited(segment=id, exchange=exchange, weight=weight, heat=self._heats[id])
+                    SegmentVisited(segment=id, exchange=exchange, weight=weight, used=used, heat=now)
                 )
 
     async def end(self) -> list[Payload]:
@@ -210,6 +223,24 @@ class Segmenting:
         self.made.append(
             PageSegmented(page=page.id, segment=segment.id, reason=reason, affinity=found.affinity)
         )
+
+    async def _of_pages(self, id: str) -> Heat:
+        heat = Heat()
+        for page in await self._mid_term.members(*self._user, id):
+            heat = self._warmed(heat, page)
+        return heat
+
+    async def _add_visits(self, heats: dict[str, Heat]) -> None:
+        after, policy = 0, self._policy.heat
+        tenant, user = self._user
+        while events := await self._log.read(
+            after=after, tenant=tenant, user=user, subjects=list(heats), kinds=("segment.visited",)
+        ):
+            after = events[-1].seq
+            for event in events:
+                if isinstance(event.payload, SegmentVisited):
+                    id, worth = event.payload.segment, policy.worth(used=event.payload.used)
+                    heats[id] = touch(heats[id], worth, event.occurred_at, policy)
 
     def _warmed(self, heat: Heat, page: WaitingPage) -> Heat:
         said, policy = min(page.at, self._at), self._policy.heat

@@ -95,6 +95,8 @@ class SegmentVisited(msgspec.Struct, frozen=True, kw_only=True, tag="segment.vis
     segment: str
     exchange: str
     weight: float
+    used: bool = True
+    """Whether the reply drew on it."""
     heat: Heat
 
 

@@ -361,13 +361,15 @@ def _fold_segment(db: Database, user: int, event: Event, payload: SegmentChanged
     )
     _redact(db, older, (user, segment.id, event.seq))
     db.execute(
-        "INSERT INTO segments VALUES (?, ?, ?, ?, 'live', ?, ?, ?, ?, ?)"
+        "INSERT INTO segments VALUES (?, ?, ?, ?, 'live', ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (user_id, id) DO UPDATE SET"
         " seq = excluded.seq, state = excluded.state, level = excluded.level, touched = excluded.touched,"
-        " fade = excluded.fade, episode = excluded.episode, changed = excluded.changed",
+        " fade = excluded.fade, episode = excluded.episode, changed = excluded.changed,"
+        " counted_by = excluded.counted_by",
         (
             *(user, segment.id, event.seq, segment.owner),
             *(heat.level, _optional(heat.touched), heat.fade_hours, segment.episode, event.seq),
+            heat.counted_by,
         ),
     )
 
@@ -387,9 +389,10 @@ def _spoil_segment(db: Database, user: int, event: Event, page: str) -> None:
 def _fold_visited(db: Database, user: int, event: Event, payload: SegmentVisited) -> None:
     heat = payload.heat
     db.execute(
-        "UPDATE segments SET level = ?, touched = ?, fade = ?, changed = ? WHERE user_id = ? AND id = ?",
+        "UPDATE segments SET level = ?, touched = ?, fade = ?, counted_by = ?, changed = ?"
+        " WHERE user_id = ? AND id = ?",
         (
-            *(heat.level, _optional(heat.touched), heat.fade_hours, event.seq),
+            *(heat.level, _optional(heat.touched), heat.fade_hours, heat.counted_by, event.seq),
             *(user, payload.segment),
         ),
     )

@@ -20,7 +20,7 @@ from hearth.memory.events.kinds import (
     SegmentPromoted,
 )
 from hearth.memory.ports import KnownSegment
-from hearth.memory.tiers.heat import HeatPolicy, warmth
+from hearth.memory.tiers.heat import Heat, HeatPolicy, touch, warmth, with_page
 from hearth.memory.tiers.life import LifePolicy, RetentionPolicy
 from hearth.memory.tiers.overflow import ShortTermPolicy
 from hearth.memory.tiers.segments import Limits
@@ -287,6 +287,37 @@ BY_KIND = LifePolicy(
     limits=Limits(segments=1),
     retention=RetentionPolicy(fact_days=10, episode_days=20, knowledge_days=30),
 )
+
+
+async def test_heat_is_counted_anew_where_other_weights_hold(api: Api) -> None:
+    """Of all pages and visits, before anything is decided by it; with the old ones it is what it was."""
+    soup = await say(api, *SOUP, *IDLE)
+    await drawn(api, soup[-1], {soup[0]: True})
+    await drawn(api, soup[-2], {soup[1]: False})
+    (one,) = await segments(api)
+    before = one.heat
+
+    async def by(**values: Any) -> Heat:
+        named = {f"heat.{name}": value for name, value in values.items()}
+        await api.engine.policies.change("acme", named, level="tenant", by="ops")
+        await say(api, "Well then.", session="s9", minutes=1)
+        return next(found.heat for found in await segments(api) if found.id == one.id)
+
+    other = await by(visit=4.0, fade_hours=48.0)
+    policy = api.engine.policies.of("acme").heat
+    pages = await api.engine.log.members("acme", "alice", one.id)
+    told = Heat()
+    for page in pages:
+        told = with_page(told, page.at, drawn=page.drawn, seen=page.seen, visited=page.visited, policy=policy)
+    visits = await api.engine.log.read(kinds=("segment.visited",))
+    assert [event.payload.used for event in visits] == [True, False]
+    for event in visits:
+        told = touch(told, policy.worth(used=event.payload.used), event.occurred_at, policy)
+    assert other.counted_by == policy.counts != before.counted_by
+    assert (other.level, other.touched) == (pytest.approx(told.level, rel=1e-12), told.touched)
+    again = await by(visit=None, fade_hours=None)
+    assert (again.counted_by, again.touched) == (before.counted_by, before.touched)
+    assert again.level == pytest.approx(before.level, rel=1e-12)
 
 
 @pytest.mark.parametrize("life", [BY_KIND])
