@@ -10,6 +10,7 @@ from uuid import NAMESPACE_URL, uuid5
 import msgspec
 from msgspec import structs
 
+from hearth.memory.errors import StoreUnavailable
 from hearth.memory.events.kinds import (
     MemoryAdded,
     MemoryForgotten,
@@ -253,6 +254,10 @@ class Segmenting:
         self._drop_episode(episode)
         pages = [page for page in await self._mid_term.pages_in(*self._user, id) if page.id != without]
         vectors = await self._long_term.vectors(self._scope.owner, [page.id for page in pages])
+        if pages and not vectors:
+            raise StoreUnavailable(
+                "long-term memory", f"it has no vector of the {len(pages)} pages of a segment"
+            )
         shapes = [shape_of(page, vectors[page.id]) for page in pages if page.id in vectors]
         if not shapes:
             self.made.append(SegmentEvicted(segment=id, reason="empty", warmth=0.0))

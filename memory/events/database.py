@@ -18,7 +18,7 @@ from hearth.memory.events.sql import tenant_key
 SCHEMA_VERSION = 2
 """Of schema.sql and what follows it. A higher one is a newer program's, whose file is refused."""
 
-VIEWS_VERSION = 7
+VIEWS_VERSION = 8
 """Of views.sql and the folds. Where the file's differs, the views are folded again at start."""
 
 APPLICATION_ID = 0x48727468

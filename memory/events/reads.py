@@ -28,6 +28,12 @@ from hearth.memory.types import EVERYBODY, Exchange, Memory, Page, Record, Scope
 
 _STORED = "JOIN events e USING (seq) JOIN payloads p USING (seq)"
 
+PAGES = (
+    f"SELECT e.kind, p.version, p.body, g.state, o.version, o.body FROM pages g {_STORED}"
+    " LEFT JOIN payloads o ON o.seq = g.outdated"
+)
+"""Whole pages; add conditions and an order."""
+
 _LONGEST_CHAIN = 10_000
 """Ancestors at most: a bound for a damaged chain, not a limit that a conversation meets."""
 
@@ -236,6 +242,13 @@ def latest_in(
     return found
 
 
+def following_pages(db: Database, tenant: str, user: str, page_id: str) -> list[str]:
+    """Pages whose exchanges follow that one's."""
+    following = f"SELECT id FROM exchanges WHERE user_id = {USER} AND parent = ?"
+    sql = f"SELECT g.id FROM pages g WHERE g.user_id = {USER} AND g.id IN ({following}) ORDER BY g.seq"
+    return [row[0] for row in db.execute(sql, (tenant, user, tenant, user, page_id))]
+
+
 def record(db: Database, tenant: str, user: str, record_id: str, *, now: datetime) -> Record | None:
     """The page or memory of that id; of what is for everybody, the chunk of a document."""
     if user == EVERYBODY:
@@ -244,14 +257,11 @@ def record(db: Database, tenant: str, user: str, record_id: str, *, now: datetim
 
 
 def _pages(db: Database, rest: str, values: Sequence[Any]) -> list[Page]:
-    sql = (
-        f"SELECT e.kind, p.version, p.body, g.state, o.version, o.body FROM pages g {_STORED}"
-        f" LEFT JOIN payloads o ON o.seq = g.outdated {rest}"
-    )
-    return [_page_of(db, row) for row in db.execute(sql, values)]
+    return [page_of(db, row) for row in db.execute(f"{PAGES} {rest}", values)]
 
 
-def _page_of(db: Database, row: Row) -> Page:
+def page_of(db: Database, row: Row) -> Page:
+    """The page of a row of `PAGES`."""
     payload, state = payload_of(db, *row[:3]), row[3]
     if not isinstance(payload, PageClosed):
         raise TypeError(f"a page's row names a {type(payload).__name__}")

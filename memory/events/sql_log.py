@@ -12,6 +12,7 @@ import msgspec
 
 from hearth.memory.errors import BadInput, LogUnavailable
 from hearth.memory.events import cursors, documents, lookup, mid_term, policies, reads, rows, standing, views
+from hearth.memory.events import walk as walks
 from hearth.memory.events.kinds import Event
 from hearth.memory.events.sql import COPIED, Archive, Database, partition_of
 from hearth.memory.ports import (
@@ -26,6 +27,9 @@ from hearth.memory.ports import (
     Outlived,
     Standing,
     WaitingPage,
+    Walk,
+    Walked,
+    WalkedUser,
 )
 from hearth.memory.tiers.layers import Setting
 from hearth.memory.types import Document, Exchange, Memory, Page, Record, Scope, SessionInfo, Shelf, Tails
@@ -80,9 +84,11 @@ class SqlLog(ABC):
     async def _look_up(self, run: Callable[[Database], T]) -> T:
         """Run a few look-ups before a call, in the shortest time."""
 
-    async def rebuild_views(self) -> None:
-        """Drop the views and fold the log again. Appends wait meanwhile."""
-        await self._write(rebuild)
+    async def rebuild_views(self, watch: Callable[[int], None] = lambda _: None) -> None:
+        """Drop the views and fold the log again, in one transaction: until it ends the old ones are read, and
+        appends wait. `watch` is told how many events were folded, in another thread.
+        """
+        await self._write(partial(rebuild, watch=watch))
 
     # -- copying -----------------------------------------------------------------------------------------
 
@@ -234,9 +240,30 @@ class SqlLog(ABC):
             return None
         return await self._read(lambda db: reads.page(db, scope.tenant, scope.user, previous))
 
+    async def following_pages(self, tenant: str, user: str, page_id: str) -> list[str]:
+        """See `EventLog.following_pages`."""
+        return await self._read(lambda db: reads.following_pages(db, tenant, user, page_id))
+
     async def record(self, tenant: str, user: str, record_id: str) -> Record | None:
         """See `EventLog.record`."""
         return await self._read(lambda db: reads.record(db, tenant, user, record_id, now=self._clock.now()))
+
+    async def begin_walk(self) -> Walk:
+        """See `EventLog.begin_walk`."""
+        return await self._read(walks.start)
+
+    async def walk(self, walk: Walk, *, limit: int) -> tuple[list[Walked], Walk]:
+        """See `EventLog.walk`."""
+        return await self._read(lambda db: walks.step(db, walk, limit=limit))
+
+    async def walk_users(self, *, after: int, limit: int) -> list[WalkedUser]:
+        """See `EventLog.walk_users`."""
+        return await self._read(lambda db: walks.users(db, after=after, limit=limit))
+
+    async def unindexed(self, tenant: str, user: str) -> list[str]:
+        """See `EventLog.unindexed`."""
+        partition = self.partition(tenant, user)
+        return await self._read(lambda db: walks.unindexed(db, tenant, user, partition=partition))
 
     # -- Documents ---------------------------------------------------------------------------------------
 
@@ -378,11 +405,15 @@ class SqlLog(ABC):
         return await self._read(lambda db: cursors.lag(db, kinds, self.partitions))
 
 
-def rebuild(db: Database) -> None:
+def rebuild(db: Database, watch: Callable[[int], None] = lambda _: None) -> None:
     """Fold the whole log into the views again, in the open transaction."""
+    folded = 0
 
     def batch(after: int, limit: int) -> list[tuple[int, Event]]:
         found = db.execute(f"{rows.EVENTS} WHERE e.seq > ? ORDER BY e.seq LIMIT ?", (after, limit)).fetchall()
+        nonlocal folded
+        folded += len(found)
+        watch(folded)
         return [(row[13], rows.event_of(db, row)) for row in found]
 
     views.rebuild(db, batch)

@@ -55,7 +55,7 @@ NO_SEGMENT = ""
 """The segment of a page that never has one."""
 _TAIL_LIFE = SEVEN_DAYS // timedelta(microseconds=1)
 _REBUILD_ROWS = 500
-_VIEWS = (
+VIEWS = (
     "forgotten",
     "step_keys",
     "exchanges",
@@ -70,6 +70,7 @@ _VIEWS = (
     "labels",
     "policies",
 )
+"""The tables of views.sql."""
 
 
 def subject_of(payload: Payload) -> str:
@@ -144,18 +145,20 @@ def labels_of(payload: Payload) -> tuple[str, Sequence[str], Metadata]:
 
 def rebuild(db: Database, events: Callable[[int, int], Sequence[tuple[int, Event]]]) -> None:
     """Empty the views and fold the log again, `events(after, limit)` at a time, in the open transaction."""
-    db.reset_views(_VIEWS)
+    db.reset_views(VIEWS)
     db.execute("UPDATE users SET generation = 1, seen = 0")
-    _fold_tombstones(db)
     after = 0
     while batch := events(after, _REBUILD_ROWS):
         for user, event in batch:
             fold(db, user, event)
         after = batch[-1][1].seq
+    _fold_tombstones(db)
 
 
 def _fold_tombstones(db: Database) -> None:
-    """Keep the place of each forgotten exchange in its session's tree."""
+    """Keep the place of each forgotten exchange in its session's tree: last, since an erasure on the way
+    removes all of its user's.
+    """
     db.execute(
         "INSERT INTO exchanges"
         " SELECT user_id, subject, session, parent, 'forgotten', occurred, 0, 0, seq"
@@ -287,8 +290,9 @@ def _fold_page_forgotten(db: Database, user: int, event: Event, payload: PageFor
     session = "(SELECT session FROM exchanges WHERE user_id = ?1 AND id = ?2)"
     live = "FROM exchanges x WHERE x.user_id = ?1 AND x.session = s.id AND x.state <> 'forgotten'"
     db.execute(
-        "UPDATE sessions AS s SET (exchanges, started, last) ="
-        f" (SELECT count(*), coalesce(min(x.started), 0), coalesce(max(x.finished), 0) {live})"
+        "UPDATE sessions AS s SET (exchanges, started, last, first) ="
+        " (SELECT count(*), coalesce(min(x.started), 0), coalesce(max(x.finished), 0),"
+        f" coalesce(min(x.first), 0) {live})"
         f" WHERE s.user_id = ?1 AND s.id = {session}",
         named,
     )
@@ -575,7 +579,7 @@ def _fold_erased(db: Database, user: int, event: Event, payload: UserErased) -> 
     db.execute("UPDATE users SET generation = ?, seen = 0 WHERE id = ?", (payload.generation, user))
     before = (user, event.seq)
     _redact(db, "SELECT seq FROM events WHERE user_id = ? AND seq < ?", before)
-    for view in set(_VIEWS) - {"step_keys", "injections", "labels"}:
+    for view in set(VIEWS) - {"step_keys", "injections", "labels"}:
         db.execute(f"DELETE FROM {view} WHERE user_id = ?", (user,))
     db.execute(
         "UPDATE events SET session = '', parent = NULL, subject = '' WHERE user_id = ? AND seq < ?", before
