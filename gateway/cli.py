@@ -9,6 +9,7 @@ import typer
 from hearth.gateway.commands import (
     chat,
     demo,
+    diff,
     history,
     imports,
     knowledge,
@@ -68,6 +69,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "evictions": tiers.evictions,
         "why": story.why,
         "timeline": story.timeline,
+        "diff": diff.diff,
         "sessions": history.sessions,
         "exchanges": history.exchanges,
         "explain": recalls.explain,

@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, TypeVar
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
@@ -47,6 +48,7 @@ from hearth.memory.imports import imported_steps
 from hearth.memory.knowledge.library import Library
 from hearth.memory.knowledge.records import everybody
 from hearth.memory.outdating import outdated_pages, unsaid_pages
+from hearth.memory.past import past
 from hearth.memory.policies import Policies
 from hearth.memory.portable.porter import Porter
 from hearth.memory.ports import (
@@ -67,6 +69,7 @@ from hearth.memory.recall.policy import RecallPolicy, Weights
 from hearth.memory.recall.query import needs_before, search_request
 from hearth.memory.recall.ranking import ranking_of
 from hearth.memory.recall.relevance import FITTED_FLOOR
+from hearth.memory.recall.then import ranked, then
 from hearth.memory.recall.time_search import merged, search_in_time
 from hearth.memory.recall.traces import Trace, TraceRing, trace_of
 from hearth.memory.tiers.facts import chain_of, changes, put
@@ -113,6 +116,8 @@ STORED_AGAIN = 32
 """Pages that a forgotten memory is taken out of at once; the worker comes to more."""
 CLOCKS_APART = timedelta(minutes=1)
 """How far ahead of this machine's clock a caller's may be."""
+THEN_SECONDS = 5.0
+"""For the index to answer what is asked of an earlier moment, for which no call waits."""
 LATEST_PAGES = 20
 """Pages read from short-term memory for one recall."""
 
@@ -304,6 +309,40 @@ class Engine:
         )
         self._account(recall)
         return recall
+
+    async def recall_then(
+        self, scope: Scope, query: Query, *, budget: int | None = None, model: str = ""
+    ) -> Recall:
+        """What `recall` would have found at the query's moment, with what memory knew then. It takes longer.
+
+        Raises LogUnavailable.
+        """
+        seen, view = await self._then(scope, query)
+        search = asyncio.create_task(_given(seen))
+        return await self.recall(scope, query, budget=budget, model=model, view=view, search=search)
+
+    async def search_then(
+        self, scope: Scope, text: str, at: datetime, *, where: MemoryFilter | None = None, limit: int = 10
+    ) -> list[Candidate]:
+        """What `search` would have found at that moment, with what memory knew then.
+
+        Raises BadInput for an empty text, LogUnavailable.
+        """
+        if not text.strip():
+            raise BadInput("query", text, "text that is not empty")
+        found, view = await self._then(scope, Query(text=text, at=at))
+        where = where or MemoryFilter()
+        ranking = partial(ranked, found, view, text, where, limit=limit)
+        return await asyncio.to_thread(ranking)
+
+    async def _then(self, scope: Scope, query: Query) -> tuple[SearchResult, ShortTermView]:
+        (known,) = await past(self.log, scope.tenant, scope.user, query.at)
+        request = search_request(query, owners=(scope.owner,), deadline=THEN_SECONDS, policy=self.policy)
+        said = MemoryFilter(until=query.at + CLOCKS_APART)
+        request = msgspec.structs.replace(request, where=said)
+        nothing = SearchResult(missing=("long_term",))
+        found = await self._guard("long_term", self.long_term.search(request), nothing, THEN_SECONDS)
+        return await asyncio.to_thread(then, found, known, scope)
 
     def look_up(
         self, scope: Scope, query: Query, *, deadline: float | None = None
@@ -898,6 +937,10 @@ def _as_of(candidate: Candidate, at: datetime, *, past: bool) -> Candidate:
         return candidate
     page = as_of(candidate.record, at, past=past, timezone="UTC")
     return msgspec.structs.replace(candidate, record=page)
+
+
+async def _given(found: SearchResult) -> SearchResult:
+    return found
 
 
 def _search_rank(candidate: Candidate) -> float:

@@ -337,6 +337,10 @@ class EventLog(Documents, PolicySettings, Protocol):
         """The live page or memory of that id, or None; of `EVERYBODY` the chunk of a document."""
         ...
 
+    async def traced(self, tenant: str, user: str, trace: str) -> list[Event]:
+        """The readable steps into which the recall of that trace went, in the order of the log."""
+        ...
+
     async def begin_walk(self) -> Walk:
         """A walk over all active pages, live memories and chunks of documents in force, from the first."""
         ...

@@ -290,6 +290,17 @@ def steps_of(db: Database, tenant: str, user: str, exchange_id: str) -> list[Eve
     return [event for event in about if isinstance(event.payload, StepCaptured)]
 
 
+def traced(db: Database, tenant: str, user: str, trace: str) -> list[Event]:
+    """The captured steps with the recall of that trace."""
+    if not trace:
+        return []
+    sql = (
+        f"{rows.EVENTS} JOIN labels l ON l.seq = e.seq WHERE l.trace = ? AND u.tenant = ? AND u.name = ?"
+        " AND e.kind = 'step.captured' ORDER BY e.seq"
+    )
+    return rows.events_of(db, db.execute(sql, (trace, tenant, user)))
+
+
 def exchanges(
     db: Database,
     tenant: str,

@@ -248,6 +248,10 @@ class SqlLog(ABC):
         """See `EventLog.record`."""
         return await self._read(lambda db: reads.record(db, tenant, user, record_id, now=self._clock.now()))
 
+    async def traced(self, tenant: str, user: str, trace: str) -> list[Event]:
+        """See `EventLog.traced`."""
+        return await self._read(lambda db: reads.traced(db, tenant, user, trace))
+
     async def begin_walk(self) -> Walk:
         """See `EventLog.begin_walk`."""
         return await self._read(walks.start)

@@ -25,6 +25,7 @@ class QdrantFresh:
         self.source = self.target = open_index(
             server, directory, embedder=embedder, dimension=dimension, terms=terms
         )
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._place = directory / _PLACE
 
     def place(self) -> bytes:
