@@ -739,8 +739,7 @@ class Engine:
     async def _next_in_session(self, scope: Scope, user_text: str) -> Opened:
         """Open an exchange after the latest one of `scope.session`, or in a new session if none is named."""
         session = scope.session or uuid4().hex
-        latest = await self.log.exchanges(scope.tenant, scope.user, session=session, after=None, limit=1)
-        parent = latest[0].id if latest else None
+        parent = await self.log.last_exchange(scope.tenant, scope.user, session)
         secret = await self.log.secret(scope.tenant)
         return Opened(
             scope=msgspec.structs.replace(scope, session=session),

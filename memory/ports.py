@@ -295,6 +295,10 @@ class EventLog(Documents, PolicySettings, Protocol):
         """The readable `step.captured` events of one exchange, in the order in which they happened."""
         ...
 
+    async def last_exchange(self, tenant: str, user: str, session: str) -> str | None:
+        """The exchange of the session that was begun last, by the order of the log: clocks may jump."""
+        ...
+
     async def exchanges(
         self, tenant: str, user: str, *, session: str | None, after: tuple[datetime, str] | None, limit: int
     ) -> list[Exchange]:

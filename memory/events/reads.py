@@ -290,6 +290,14 @@ def steps_of(db: Database, tenant: str, user: str, exchange_id: str) -> list[Eve
     return [event for event in about if isinstance(event.payload, StepCaptured)]
 
 
+def last_exchange(db: Database, tenant: str, user: str, session: str) -> str | None:
+    """The last one of the session by its first event."""
+    where = f"user_id = {USER} AND session = ? AND state <> 'forgotten'"
+    sql = f"SELECT id FROM exchanges WHERE {where} ORDER BY first DESC LIMIT 1"
+    row = db.execute(sql, (tenant, user, session)).fetchone()
+    return row[0] if row else None
+
+
 def traced(db: Database, tenant: str, user: str, trace: str) -> list[Event]:
     """The captured steps with the recall of that trace."""
     if not trace:

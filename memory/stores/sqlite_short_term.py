@@ -277,11 +277,16 @@ def _translated() -> Iterator[None]:
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, timeout=5)
     try:
-        for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON"):
-            connection.execute(f"PRAGMA {pragma}")
         (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version > SCHEMA_VERSION:
+            raise sqlite3.OperationalError(
+                f"{path} was written by a newer Hearth (version {version}, this one knows {SCHEMA_VERSION}):"
+                " upgrade Hearth, or move that file away, and it is made anew from the log"
+            )
         if version not in (0, SCHEMA_VERSION):
             raise sqlite3.DatabaseError(f"it is of version {version}, not {SCHEMA_VERSION}")
+        for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON"):
+            connection.execute(f"PRAGMA {pragma}")
         connection.executescript((files(__package__) / "sqlite_short_term.sql").read_text())
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     except sqlite3.Error:

@@ -387,11 +387,24 @@ async def test_pages_of_an_erased_generation_are_not_restored(store: ShortTerm) 
     assert not await texts(store)
 
 
-async def test_a_file_of_another_version_is_set_aside(tmp_path: Path) -> None:
-    """What this program can't read is kept aside, and the store starts empty and says so."""
+async def test_a_newer_programs_file_is_refused(tmp_path: Path) -> None:
+    """It stays as it is, and the message says what to do."""
     path = tmp_path / "short.db"
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA user_version = 99")
+    before = path.read_bytes()
+    made = SqliteShortTerm(path)
+    with pytest.raises(StoreUnavailable, match=r"newer Hearth \(version 99, .*: upgrade Hearth, or move"):
+        await made.start()
+    await made.close()
+    assert path.read_bytes() == before
+
+
+async def test_a_file_of_an_older_version_is_set_aside(tmp_path: Path) -> None:
+    """What this program can't read is kept aside, and the store starts empty and says so."""
+    path = tmp_path / "short.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA user_version = 1")
     made = SqliteShortTerm(path)
     await made.start()
     assert await made.latest(ALICE, limit=1) == ShortTermView(known=False)
