@@ -114,12 +114,14 @@ async def _fill_long_term(place: Installation, log: SqlLog, there: Sizes, watch:
 def _fresh(place: Installation, embedder: Embedder) -> Fresh:
     folder, name, dimension = place.home / LONG_TERM, embedder.name, embedder.dimension
     if place.servers.qdrant is None:
-        return EdgeFresh(folder, embedder=name, dimension=dimension)
+        return EdgeFresh(folder, embedder=name, dimension=dimension, loader=place.embedder)
     # takes half a second to load, which a collection in files should not pay
     from hearth.memory.stores.qdrant_fresh import QdrantFresh
 
-    terms = shared_terms(place.servers.postgres_url, place.servers.qdrant.connections)
-    return QdrantFresh(place.servers.qdrant, folder, terms, embedder=name, dimension=dimension)
+    server = place.servers.qdrant
+    shared = shared_terms(place.servers.postgres_url, server.connections)
+    terms = shared() if shared else None
+    return QdrantFresh(server, folder, terms, embedder=name, dimension=dimension, loader=place.embedder)
 
 
 async def _walk(

@@ -20,6 +20,7 @@ from hearth.memory.errors import NotFound
 from hearth.memory.events.spool import Spool
 from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.opening import LOG_FILE, LONG_TERM, SHORT_TERM
+from hearth.memory.policies import Policies, nothing_settled
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.tokens import LocalTokenCounter
 from hearth.memory.stores.edge import EdgeLongTerm
@@ -118,6 +119,7 @@ class Operations:
                         left -= 1
                         await self._once(engine)
             except Killed:
+                self._left = None
                 self.kills += 1
         self._left = None
         async with self._opened(killable=False) as engine:
@@ -220,6 +222,8 @@ class Operations:
             stack.push_async_callback(short_term.close)
             long_term: Any = EdgeLongTerm(self.home / LONG_TERM, plain())
             stack.push_async_callback(long_term.close)
+            policies = Policies(log=log, clock=self.clock, own=LIFE, settled=nothing_settled)
+            await policies.look()
             if killable:
                 log, short_term, long_term = (
                     Fuse(port, self._count) for port in (log, short_term, long_term)
@@ -231,7 +235,7 @@ class Operations:
                 short_term=short_term,
                 long_term=long_term,
                 clock=self.clock,
-                policy=lambda tenant: LIFE,
+                policy=policies.sure,
             )
             spool = Spool(self.home / "spool")
             stack.callback(spool.close)
@@ -249,5 +253,5 @@ class Operations:
                 counter=LocalTokenCounter(),
                 clock=self.clock,
                 policy=RecallPolicy(),
-                embedder=plain().name,
+                policies=policies,
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from shutil import rmtree
 
@@ -16,15 +17,17 @@ _BESIDE, _PLACE, _SWITCHING, _STALE = "replay", "place", "switching", "stale"
 class EdgeFresh:
     """The Fresh port over two folders. Raises StoreUnavailable while another process has the collection."""
 
-    def __init__(self, directory: Path, *, embedder: str, dimension: int) -> None:
+    def __init__(self, directory: Path, *, embedder: str, dimension: int, loader: str = "") -> None:
+        """`loader`: what `load_embedder` takes; it stands with the collection."""
         finish_switch(directory)
         self._beside = directory / _BESIDE
         if not self._kept.exists():
             rmtree(self._beside, ignore_errors=True)
-        self.source = EdgeIndex(directory, embedder=embedder, dimension=dimension)
+        of = partial(EdgeIndex, embedder=embedder, dimension=dimension, loader=loader)
+        self.source = of(directory)
         self._directory = directory
         self._beside.mkdir(exist_ok=True)
-        self.target = EdgeIndex(self._beside, embedder=embedder, dimension=dimension)
+        self.target = of(self._beside)
 
     @property
     def _kept(self) -> Path:

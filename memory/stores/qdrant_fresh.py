@@ -20,10 +20,17 @@ class QdrantFresh:
     """
 
     def __init__(
-        self, server: QdrantServer, directory: Path, terms: TermStats | None, *, embedder: str, dimension: int
+        self,
+        server: QdrantServer,
+        directory: Path,
+        terms: TermStats | None,
+        *,
+        embedder: str,
+        dimension: int,
+        loader: str,
     ) -> None:
         self.source = self.target = open_index(
-            server, directory, embedder=embedder, dimension=dimension, terms=terms
+            server, directory, embedder=embedder, dimension=dimension, loader=loader, terms=terms
         )
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._place = directory / _PLACE
