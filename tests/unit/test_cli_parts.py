@@ -20,10 +20,32 @@ from hearth.gateway.commands.reference import commands
 from hearth.memory.events.database import take_lock
 
 NAMED = {
-    "Run": ["serve", "worker", "migrate", "retry", "demo", "check-config", "tune", "simulate", "key"],
+    "Run": [
+        "serve",
+        "worker",
+        "migrate",
+        "replay",
+        "retry",
+        "demo",
+        "check-config",
+        "tune",
+        "simulate",
+        "key",
+    ],
     "Talk": ["chat", "recall", "search", "feedback"],
     "Memory": ["add", "list", "pin", "forget", "erase", "export", "import", "knowledge"],
-    "Look": ["tiers", "evictions", "why", "timeline", "policy", "sessions", "exchanges", "explain", "events"],
+    "Look": [
+        "tiers",
+        "evictions",
+        "why",
+        "timeline",
+        "diff",
+        "policy",
+        "sessions",
+        "exchanges",
+        "explain",
+        "events",
+    ],
     "Who": ["users", "health", "switch"],
 }
 
