@@ -27,6 +27,9 @@ class ShortTermSettings(Section):
     pages: Whole | None = Field(default=None, description="Pages of a user, over all sessions (10).")
     session_pages: Whole | None = Field(default=None, description="Pages of one session (10).")
     tokens: Whole | None = Field(default=None, description="Of their texts, about (8000).")
+    session_tokens: Whole | None = Field(
+        default=None, description="Of one session's, about; empty: as many as of the user's."
+    )
     days: Days | None = Field(default=None, description="Age at most (30).")
     important: Share | None = Field(
         default=None, description="Importance from which a page outlives others (0.7)."
@@ -79,6 +82,14 @@ class LimitSettings(Section):
     pages: Whole | None = Field(default=None, description="Pages in them at most; empty: any number.")
     bytes: Whole | None = Field(default=None, description="Of their texts; empty: any number.")
     days: Days | None = Field(default=None, description="Since a segment was last touched; empty: for ever.")
+    session_segments: Whole | None = Field(
+        default=None, description="Segments whose latest page is of one session; empty: any number."
+    )
+    episodes: Whole | None = Field(
+        default=None,
+        description="Episodes of segments that have left; the least important and coldest go (2000).",
+    )
+    episode_bytes: Whole | None = Field(default=None, description="Of their texts; empty: any number.")
 
 
 class RetentionSettings(Section):
@@ -88,6 +99,19 @@ class RetentionSettings(Section):
         default=None,
         description="Age at which an exchange is forgotten, with the facts and summaries that rest on it "
         "alone; empty: never.",
+    )
+    fact_days: Days | None = Field(
+        default=None,
+        description="Since a fact was said, after which it is forgotten with the words it was read from; "
+        "empty: never.",
+    )
+    persona_days: Days | None = Field(default=None, description="Of a trait, likewise; empty: never.")
+    episode_days: Days | None = Field(
+        default=None,
+        description="Since the last of it was said, after which a summary is forgotten; empty: never.",
+    )
+    knowledge_days: Days | None = Field(
+        default=None, description="Since a document was loaded, after which it is removed; empty: never."
     )
     payload_days: Days | None = Field(
         default=None,

@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, TypeVar
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
@@ -35,6 +36,7 @@ from hearth.memory.events.kinds import (
     MemoryForgotten,
     PageForgotten,
     Payload,
+    SegmentPinned,
     StepCaptured,
     UserErased,
 )
@@ -46,6 +48,7 @@ from hearth.memory.imports import imported_steps
 from hearth.memory.knowledge.library import Library
 from hearth.memory.knowledge.records import everybody
 from hearth.memory.outdating import outdated_pages, unsaid_pages
+from hearth.memory.past import past
 from hearth.memory.policies import Policies
 from hearth.memory.portable.porter import Porter
 from hearth.memory.ports import (
@@ -67,6 +70,7 @@ from hearth.memory.recall.policy import RecallPolicy, Weights
 from hearth.memory.recall.query import needs_before, search_request
 from hearth.memory.recall.ranking import ranking_of
 from hearth.memory.recall.relevance import FITTED_FLOOR
+from hearth.memory.recall.then import ranked, then
 from hearth.memory.recall.time_search import merged, search_in_time
 from hearth.memory.recall.traces import Trace, TraceRing, trace_of
 from hearth.memory.tiers.facts import chain_of, changes, put
@@ -114,6 +118,8 @@ STORED_AGAIN = 32
 """Pages that a forgotten memory is taken out of at once; the worker comes to more."""
 CLOCKS_APART = timedelta(minutes=1)
 """How far ahead of this machine's clock a caller's may be."""
+THEN_SECONDS = 5.0
+"""For the index to answer what is asked of an earlier moment, for which no call waits."""
 LATEST_PAGES = 20
 """Pages read from short-term memory for one recall."""
 
@@ -307,6 +313,40 @@ class Engine:
         )
         self._account(recall)
         return recall
+
+    async def recall_then(
+        self, scope: Scope, query: Query, *, budget: int | None = None, model: str = ""
+    ) -> Recall:
+        """What `recall` would have found at the query's moment, with what memory knew then. It takes longer.
+
+        Raises LogUnavailable.
+        """
+        seen, view = await self._then(scope, query)
+        search = asyncio.create_task(_given(seen))
+        return await self.recall(scope, query, budget=budget, model=model, view=view, search=search)
+
+    async def search_then(
+        self, scope: Scope, text: str, at: datetime, *, where: MemoryFilter | None = None, limit: int = 10
+    ) -> list[Candidate]:
+        """What `search` would have found at that moment, with what memory knew then.
+
+        Raises BadInput for an empty text, LogUnavailable.
+        """
+        if not text.strip():
+            raise BadInput("query", text, "text that is not empty")
+        found, view = await self._then(scope, Query(text=text, at=at))
+        where = where or MemoryFilter()
+        ranking = partial(ranked, found, view, text, where, limit=limit)
+        return await asyncio.to_thread(ranking)
+
+    async def _then(self, scope: Scope, query: Query) -> tuple[SearchResult, ShortTermView]:
+        (known,) = await past(self.log, scope.tenant, scope.user, query.at)
+        request = search_request(query, owners=(scope.owner,), deadline=THEN_SECONDS, policy=self.policy)
+        said = MemoryFilter(until=query.at + CLOCKS_APART)
+        request = msgspec.structs.replace(request, where=said)
+        nothing = SearchResult(missing=("long_term",))
+        found = await self._guard("long_term", self.long_term.search(request), nothing, THEN_SECONDS)
+        return await asyncio.to_thread(then, found, known, scope)
 
     def look_up(
         self, scope: Scope, query: Query, *, deadline: float | None = None
@@ -621,6 +661,18 @@ class Engine:
         known = await self.mid_term.segments_named(*user, list(of.values())) if of else []
         return [*resting, *(one.episode for one in known if one.episode)]
 
+    async def pin_segment(self, scope: Scope, segment: str, *, pinned: bool) -> None:
+        """Keep a live segment whatever its heat, or no longer; the worker sees to it within a moment.
+
+        Raises NotFound, LogUnavailable.
+        """
+        found = await self.mid_term.segments_named(scope.tenant, scope.user, [segment])
+        if not found or found[0].state != "live" or (scope.isolated and found[0].owner != scope.owner):
+            raise NotFound
+        generation = await self.log.generation(scope.tenant, scope.user)
+        payload = SegmentPinned(segment=segment, pinned=pinned)
+        await self._append(self._event(scope, payload, generation))
+
     async def erase(self, tenant: str, user: str) -> Forgotten:
         """Remove all of a user: unreachable when this returns, purged from each store or named as pending.
 
@@ -691,8 +743,7 @@ class Engine:
     async def _next_in_session(self, scope: Scope, user_text: str) -> Opened:
         """Open an exchange after the latest one of `scope.session`, or in a new session if none is named."""
         session = scope.session or uuid4().hex
-        latest = await self.log.exchanges(scope.tenant, scope.user, session=session, after=None, limit=1)
-        parent = latest[0].id if latest else None
+        parent = await self.log.last_exchange(scope.tenant, scope.user, session)
         secret = await self.log.secret(scope.tenant)
         return Opened(
             scope=msgspec.structs.replace(scope, session=session),
@@ -889,6 +940,10 @@ def _as_of(candidate: Candidate, at: datetime, *, past: bool) -> Candidate:
         return candidate
     page = as_of(candidate.record, at, past=past, timezone="UTC")
     return msgspec.structs.replace(candidate, record=page)
+
+
+async def _given(found: SearchResult) -> SearchResult:
+    return found
 
 
 def _search_rank(candidate: Candidate) -> float:

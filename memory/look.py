@@ -24,6 +24,7 @@ from hearth.memory.ports import EventLog, KnownSegment, MidTerm, Standing
 from hearth.memory.story import Story, Subject, chapters, subject_in
 from hearth.memory.tiers.heat import HeatPolicy, order, warmth
 from hearth.memory.tiers.keywords import readable
+from hearth.memory.tiers.segments import Evicted, Limits, leaving
 from hearth.memory.timeline import HeatPoint, heat_points
 from hearth.memory.types import Page, Scope, Segment
 
@@ -88,6 +89,17 @@ async def tiers(
         if id in segments
     )
     return Tiers(standing=standing, topics=tuple(topics))
+
+
+async def evictions(
+    mid_term: MidTerm, scope: Scope, limits: Limits, policy: HeatPolicy, now: datetime
+) -> list[tuple[Evicted, float]]:
+    """The segments that those limits would evict now, with their heat. Raises LogUnavailable."""
+    known = await mid_term.segments(scope.tenant, scope.user, scope.owner)
+    segments = [one.segment for one in known if one.segment is not None]
+    heats = {one.id: one.heat for one in known}
+    gone = leaving(segments, heats, now, limits, policy)
+    return [(one, round(warmth(heats[one.segment.id], now, policy), 4)) for one in gone]
 
 
 async def heat(

@@ -214,7 +214,7 @@ async def _opened(
 ) -> AsyncIterator[Stores]:
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(opened_log(home, durability, clock, servers))
-        short_term, shared = await stack.enter_async_context(_short_term(home, servers.redis_url))
+        short_term, shared = await stack.enter_async_context(opened_short_term(home, servers.redis_url))
         long_term = VectorChild(
             home / LONG_TERM, embedder, qdrant=servers.qdrant, postgres_url=servers.postgres_url
         )
@@ -283,7 +283,7 @@ def _log_of(home: Path, durability: Durability, clock: Clock, servers: Servers, 
 
 
 @asynccontextmanager
-async def _short_term(home: Path, redis_url: str) -> AsyncIterator[tuple[ShortTerm, Shared | None]]:
+async def opened_short_term(home: Path, redis_url: str) -> AsyncIterator[tuple[ShortTerm, Shared | None]]:
     """In the named server, which may be down now and come later, or else in a file of the folder."""
     if redis_url:
         client = redis_client(redis_url)

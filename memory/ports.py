@@ -6,9 +6,9 @@ library's errors into `hearth.memory.errors`. All coroutines may be cancelled be
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -153,6 +153,35 @@ class PolicySettings(Protocol):
         ...
 
 
+WalkPart: TypeAlias = Literal["pages", "memories", "chunks", "done"]
+
+
+class Walk(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a walk over all records has come; may be kept and gone on with by another process."""
+
+    ends: dict[int, int]
+    """The last position of each partition when it began: what is later is told by the events since."""
+    part: WalkPart = "pages"
+    user: int = 0
+    id: str = ""
+    position: int = -1
+
+
+class Walked(msgspec.Struct, frozen=True):
+    """A record that a walk came to, and the page before it."""
+
+    record: Record
+    previous: Page | None
+
+
+class WalkedUser(msgspec.Struct, frozen=True, kw_only=True):
+    """A user that a walk came to."""
+
+    place: int
+    scope: Scope
+    generation: int
+
+
 class Outlived(msgspec.Struct, frozen=True, kw_only=True):
     """A record whose time is over."""
 
@@ -161,8 +190,10 @@ class Outlived(msgspec.Struct, frozen=True, kw_only=True):
     generation: int
     """Of its user."""
     id: str
-    is_exchange: bool
-    """A memory otherwise."""
+    kind: str
+    """`dialogue` for an exchange, else the memory's type."""
+    expired: bool = False
+    """True for a memory past its own end."""
 
 
 class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -366,6 +397,10 @@ class EventLog(Documents, PolicySettings, Protocol):
         """The readable `step.captured` events of one exchange, in the order in which they happened."""
         ...
 
+    async def last_exchange(self, tenant: str, user: str, session: str) -> str | None:
+        """The exchange of the session that was begun last, by the order of the log: clocks may jump."""
+        ...
+
     async def exchanges(
         self, tenant: str, user: str, *, session: str | None, after: tuple[datetime, str] | None, limit: int
     ) -> list[Exchange]:
@@ -383,9 +418,9 @@ class EventLog(Documents, PolicySettings, Protocol):
         ...
 
     async def outlived(
-        self, tenant: str, *, now: datetime, before: datetime | None, limit: int
+        self, tenant: str, *, now: datetime, before: Mapping[str, datetime], limit: int
     ) -> list[Outlived]:
-        """Memories of the tenant that have expired, and exchanges from before that moment."""
+        """Memories of the tenant that have expired, and of each kind what was said before its moment."""
         ...
 
     async def users(self, tenant: str, *, after: str, limit: int) -> list[str]:
@@ -400,8 +435,32 @@ class EventLog(Documents, PolicySettings, Protocol):
         """The page that `page.previous` names, if it is still live."""
         ...
 
+    async def following_pages(self, tenant: str, user: str, page_id: str) -> list[str]:
+        """The pages that name that one, forgotten or not, as the page before."""
+        ...
+
     async def record(self, tenant: str, user: str, record_id: str) -> Record | None:
         """The live page or memory of that id, or None; of `EVERYBODY` the chunk of a document."""
+        ...
+
+    async def traced(self, tenant: str, user: str, trace: str) -> list[Event]:
+        """The readable steps into which the recall of that trace went, in the order of the log."""
+        ...
+
+    async def begin_walk(self) -> Walk:
+        """A walk over all active pages, live memories and chunks of documents in force, from the first."""
+        ...
+
+    async def walk(self, walk: Walk, *, limit: int) -> tuple[list[Walked], Walk]:
+        """The walk's next records, at most so many, and where to go on; at the end its part is `done`."""
+        ...
+
+    async def walk_users(self, *, after: int, limit: int) -> list[WalkedUser]:
+        """Users of all tenants, erased ones too, in the order of their places."""
+        ...
+
+    async def unindexed(self, tenant: str, user: str) -> list[str]:
+        """The user's active pages that the index projector has yet to come to."""
         ...
 
 
@@ -637,6 +696,15 @@ class ShortTerm(Protocol):
         """
         ...
 
+    async def restore(
+        self, scope: Scope, generation: int, pages: Sequence[Page], *, waiting: Collection[str]
+    ) -> None:
+        """Hold these pages of the user, all agents' and oldest first, in place of the settled ones that are
+        held; what is held and not settled stays, and so do blocks. Long-term memory has them, but for those
+        `waiting` for it. All or nothing, and nothing where the store knows a newer generation.
+        """
+        ...
+
     async def drop(self, scope: Scope, records: Sequence[str]) -> None:
         """Remove those pages, and all blocks that show one of the records (forgotten, changed, or left)."""
         ...
@@ -700,7 +768,31 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
         return self.vector.numbers if self.vector and self.vector.by == embedder else None
 
 
-class LongTerm(Protocol):
+class Projected(Protocol):
+    """What a projector does to the index of pages and memories."""
+
+    async def upsert(self, records: Sequence[Indexed]) -> None:
+        """Add or replace by record id. Durable when it returns, unless `flush` is the store's own matter."""
+        ...
+
+    async def delete(self, owner: str, ids: Sequence[str]) -> None:
+        """Remove those of the ids that the owner has. Unknown ids are no error."""
+        ...
+
+    async def clear(self, tenant: str, user: str) -> None:
+        """Remove everything of the user, of all agents."""
+        ...
+
+    async def flush(self) -> None:
+        """Make every upsert and delete so far durable; a cursor is saved only after this."""
+        ...
+
+    async def count(self, owner: str) -> int:
+        """How many records the owner has."""
+        ...
+
+
+class LongTerm(Projected, Protocol):
     """The index of pages and memories by meaning and words. Blind outside the owners asked for."""
 
     async def search(self, request: SearchRequest) -> SearchResult:
@@ -708,14 +800,6 @@ class LongTerm(Protocol):
 
         Raises StoreUnavailable; a part that is late or broken is named in `missing` instead.
         """
-        ...
-
-    async def upsert(self, records: Sequence[Indexed]) -> None:
-        """Add or replace by record id. Durable when it returns, unless `flush` is the store's own matter."""
-        ...
-
-    async def flush(self) -> None:
-        """Make every upsert and delete so far durable; a cursor is saved only after this."""
         ...
 
     async def get(self, owner: str, ids: Sequence[str]) -> list[Record]:
@@ -733,16 +817,4 @@ class LongTerm(Protocol):
 
         L2-normalised, as stored; searches go before. No ids give `{}` without a round trip.
         """
-        ...
-
-    async def delete(self, owner: str, ids: Sequence[str]) -> None:
-        """Remove those of the ids that the owner has. Unknown ids are no error."""
-        ...
-
-    async def clear(self, tenant: str, user: str) -> None:
-        """Remove everything of the user, of all agents."""
-        ...
-
-    async def count(self, owner: str) -> int:
-        """How many records the owner has."""
         ...

@@ -25,7 +25,7 @@ from hearth.memory.events.kinds import (
     UserErased,
 )
 from hearth.memory.knowledge.projection import KnowledgeProjection
-from hearth.memory.ports import EventLog, Indexed, LongTerm, MidTerm, ShortTerm
+from hearth.memory.ports import EventLog, Indexed, MidTerm, Projected, ShortTerm
 from hearth.memory.tiers.indexed import as_stored, index_record, is_recallable
 from hearth.memory.types import Page, Record, Scope
 
@@ -88,7 +88,7 @@ class IndexProjector:
     )
 
     def __init__(
-        self, *, log: EventLog, mid_term: MidTerm, short_term: ShortTerm, long_term: LongTerm
+        self, *, log: EventLog, mid_term: MidTerm, short_term: ShortTerm, long_term: Projected
     ) -> None:
         self._log = log
         self._mid_term = mid_term
@@ -127,7 +127,15 @@ class IndexProjector:
                     targets[_Key(event.tenant, event.user, page.id)] = _Target(page.scope, is_page=True)
             elif (target := _target(event)) is not None:
                 targets[target[0]] = target[1]
+            if isinstance(event.payload, PageForgotten):
+                targets |= await self._following(event, event.payload.page)
         return targets
+
+    async def _following(self, event: Event, page: str) -> dict[_Key, _Target]:
+        """The pages after a forgotten one, whose context vectors had its words in them."""
+        scope = Scope(tenant=event.tenant, user=event.user, agent=event.agent)
+        ids = await self._log.following_pages(event.tenant, event.user, page)
+        return {_Key(event.tenant, event.user, id): _Target(scope, is_page=True) for id in ids}
 
     async def _erase(self, event: Event) -> None:
         if isinstance(event.payload, UserErased):

@@ -7,24 +7,30 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import NAMESPACE_URL, uuid5
 
+from msgspec import structs
+
 from hearth.memory import metrics
-from hearth.memory.errors import StaleGeneration
-from hearth.memory.events.kinds import Event, MemoryForgotten, PageForgotten
+from hearth.memory.errors import NotFound, StaleGeneration
+from hearth.memory.events.kinds import Event, MemoryForgotten, PageForgotten, Payload
+from hearth.memory.knowledge.library import Library
+from hearth.memory.outdating import unsaid_pages
 from hearth.memory.policies import PolicyOf
 from hearth.memory.ports import Clock, EventLog, Outlived
 
 _NAMESPACE: Final = uuid5(NAMESPACE_URL, "hearth:retention")
 _AT_ONCE: Final = 200
 """Records of one append."""
+_KNOWLEDGE: Final = "knowledge"
 
 
 class Retention:
     """Forgets what has outlived its time, tenant by tenant. Any number of workers may do so at once."""
 
-    def __init__(self, *, log: EventLog, clock: Clock, policy: PolicyOf) -> None:
+    def __init__(self, *, log: EventLog, clock: Clock, policy: PolicyOf, library: Library) -> None:
         self._log = log
         self._clock = clock
         self._policy = policy
+        self._library = library
 
     async def sweep(self) -> int:
         """Forget all that is due now; how many records that was. Raises LogUnavailable."""
@@ -32,28 +38,49 @@ class Retention:
 
     async def _of_tenant(self, tenant: str) -> int:
         now, forgotten = self._clock.now(), 0
-        while due := await self._log.outlived(
-            tenant, now=now, before=self._before(tenant, now), limit=_AT_ONCE
-        ):
-            await self._forget(tenant, due, now)
+        before = self._before(tenant, now)
+        if (moment := before.pop(_KNOWLEDGE, None)) is not None:
+            forgotten += await self._remove_documents(tenant, moment)
+        while due := await self._log.outlived(tenant, now=now, before=before, limit=_AT_ONCE):
+            for one in due:
+                await self._forget(tenant, one, now)
             forgotten += len(due)
             if len(due) < _AT_ONCE:
                 break
         return forgotten
 
-    def _before(self, tenant: str, now: datetime) -> datetime | None:
-        days = self._policy(tenant, "", "").retention.dialogue_days
-        return None if days is None else now - timedelta(days=days)
+    def _before(self, tenant: str, now: datetime) -> dict[str, datetime]:
+        """Of each kind that is not kept for ever the moment before which it is over."""
+        kept = structs.asdict(self._policy(tenant, "", "").retention)
+        return {
+            name.removesuffix("_days"): now - timedelta(days=days)
+            for name, days in kept.items()
+            if days is not None
+        }
 
-    async def _forget(self, tenant: str, due: Sequence[Outlived], now: datetime) -> None:
-        for one in due:
-            payload = (
-                PageForgotten(page=one.id, reason="retention")
-                if one.is_exchange
-                else MemoryForgotten(memory=one.id, reason="expired")
-            )
-            event = Event(
-                id=uuid5(_NAMESPACE, f"{tenant}/{one.user}/{one.generation}/{one.id}").hex,
+    async def _remove_documents(self, tenant: str, before: datetime) -> int:
+        removed, after = 0, ""
+        while some := await self._library.documents(tenant, after=after, limit=_AT_ONCE):
+            after = some[-1].name
+            for document in some:
+                if document.loaded_at < before:
+                    removed += await self._removed(tenant, document.name)
+        return removed
+
+    async def _removed(self, tenant: str, name: str) -> bool:
+        try:
+            await self._library.remove(tenant, name)
+        except NotFound:
+            return False  # somebody else was first
+        metrics.OUTLIVED.labels("retention").inc()
+        return True
+
+    async def _forget(self, tenant: str, one: Outlived, now: datetime) -> None:
+        reason = "expired" if one.expired else "retention"
+        same = f"{tenant}/{one.user}/{one.generation}/{one.id}"
+        events = [
+            Event(
+                id=uuid5(_NAMESPACE, f"{same}/{ordinal}" if ordinal else same).hex,
                 tenant=tenant,
                 user=one.user,
                 agent=one.agent,
@@ -61,8 +88,18 @@ class Retention:
                 occurred_at=now,
                 payload=payload,
             )
-            try:
-                await self._log.append([event])
-            except StaleGeneration:
-                continue  # erased meanwhile: there is nothing left to forget
-            metrics.OUTLIVED.labels(payload.reason).inc()
+            for ordinal, payload in enumerate(await self._payloads(tenant, one, reason))
+        ]
+        try:
+            await self._log.append(events)
+        except StaleGeneration:
+            return  # erased meanwhile: there is nothing left to forget
+        metrics.OUTLIVED.labels(reason).inc()
+
+    async def _payloads(self, tenant: str, one: Outlived, reason: str) -> Sequence[Payload]:
+        """As somebody who forgets it by hand has it: a fact takes the words along that it was read from."""
+        if one.kind == "dialogue":
+            return [PageForgotten(page=one.id, reason=reason)]
+        memory = await self._log.memory(tenant, one.user, one.id)
+        words = [] if memory is None else await unsaid_pages(self._log, memory)
+        return [MemoryForgotten(memory=one.id, reason=reason), *words]

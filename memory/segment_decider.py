@@ -12,9 +12,11 @@ from hearth.memory.events.kinds import (
     PageClosed,
     PageForgotten,
     PageMoved,
+    PageOutdated,
     Payload,
     RecallDrawn,
     SegmentEvicted,
+    SegmentPinned,
     SegmentPromoted,
     is_decided,
 )
@@ -36,7 +38,10 @@ class SegmentDecider:
     """
 
     name = "segments"
-    kinds = ("page.closed", "page.moved", "page.forgotten", "recall.drawn")
+    kinds = (
+        *("page.closed", "page.moved", "page.forgotten", "page.outdated"),
+        *("recall.drawn", "segment.pinned"),
+    )
 
     def __init__(
         self,
@@ -79,9 +84,14 @@ class SegmentDecider:
         for scope in await self._scopes(event):
             work = await self._work(event, scope)
             await work.mend()
+            await work.recount()
             match event.payload:
                 case PageMoved(page=page, state="inactive"):
                     await work.take_out(page)
+                case PageOutdated(page=page):
+                    await work.resay(page)
+                case SegmentPinned(segment=segment, pinned=pinned):
+                    work.pin(segment, pinned=pinned)
                 case RecallDrawn(items=items, exchange=exchange):
                     work.visit(await self._visited(event, items), exchange)
             await work.fill()
@@ -92,15 +102,17 @@ class SegmentDecider:
         return made
 
     async def _scopes(self, event: Event) -> list[Scope]:
-        """Whose segments the event may change; of a forgotten page all that its agent can have."""
+        """Whose segments the event may change; where it is about none of the pages that are left
+        all that its agent can have.
+        """
         shared = Scope(tenant=event.tenant, user=event.user, agent=event.agent)
         match event.payload:
             case PageClosed(page=page):
                 return [page.scope]
-            case PageMoved(page=id) | RecallDrawn(exchange=id):
+            case PageMoved(page=id) | PageOutdated(page=id) | RecallDrawn(exchange=id):
                 found = await self._log.record(event.tenant, event.user, id)
                 return [found.scope] if isinstance(found, Page) else []
-            case PageForgotten():
+            case PageForgotten() | SegmentPinned():
                 isolated = Scope(tenant=event.tenant, user=event.user, agent=event.agent, isolated=True)
                 return [shared, isolated]
             case _:

@@ -10,6 +10,7 @@ from uuid import NAMESPACE_URL, uuid5
 import msgspec
 from msgspec import structs
 
+from hearth.memory.errors import StoreUnavailable
 from hearth.memory.events.kinds import (
     MemoryAdded,
     MemoryForgotten,
@@ -20,8 +21,9 @@ from hearth.memory.events.kinds import (
     SegmentPromoted,
     SegmentVisited,
 )
-from hearth.memory.ports import EventLog, KnownSegment, LongTerm, MidTerm, WaitingPage
+from hearth.memory.ports import EventLog, KnownSegment, LongTerm, MemoryFilter, MidTerm, WaitingPage
 from hearth.memory.tiers.episodes import episode_text
+from hearth.memory.tiers.fading import Left, fading
 from hearth.memory.tiers.heat import Heat, touch, warmth, with_page
 from hearth.memory.tiers.indexed import as_stored, record_text
 from hearth.memory.tiers.keywords import keywords
@@ -41,6 +43,10 @@ _IMPORTANT: Final = 0.8
 """Importance of a page on which a fact rests."""
 _USUAL: Final = 0.5
 """Of another."""
+_RECOUNTED: Final = 100
+"""Segments whose visits are read together."""
+_EPISODES: Final = 10_000
+"""Episodes that are looked at for those that have to go: the newest."""
 
 
 class Known(msgspec.Struct, kw_only=True):
@@ -118,20 +124,52 @@ class Segmenting:
         """Make anew what lost a forgotten page."""
         for id, one in self._damaged.items():
             if one.state == "lost":
-                await self._resum(id, one)
+                await self._resum(id, one, "lost a page")
             else:
                 self._heats[id] = one.heat
                 await self._remake(id, episode=one.episode)
+
+    async def recount(self) -> None:
+        """Count heat anew that was counted by another policy: of all its pages and visits by this one."""
+        by = self._policy.heat.counts
+        stale = sorted(id for id, heat in self._heats.items() if heat.counted_by != by)
+        for start in range(0, len(stale), _RECOUNTED):
+            some = stale[start : start + _RECOUNTED]
+            heats = {id: await self._of_pages(id) for id in some}
+            await self._add_visits(heats)
+            self._heats |= heats
+            self._changed |= heats.keys()
+
+    def pin(self, id: str, *, pinned: bool) -> None:
+        """Somebody wants the segment kept whatever its heat, or no longer."""
+        if id in self._segments and self._segments[id].pinned != pinned:
+            self._set(structs.replace(self._segments[id], pinned=pinned))
+
+    async def resay(self, page: str) -> None:
+        """What the page says of a fact holds no more, or again: its segment's episode has to say the same."""
+        id = (await self._mid_term.segments_of(*self._user, [page])).get(page, "")
+        known = await self._mid_term.segments_named(*self._user, [id]) if id else []
+        episode = await self._log.memory(*self._user, known[0].episode) if known else None
+        if episode is None or episode.source == "api":
+            return
+        segment = self._segments.get(id)
+        pages = await self._all_pages(id)
+        if episode_text(segment or self._rest(id, pages), self._current(pages)) == episode.text:
+            return
+        if segment is None:
+            await self._resum(id, known[0], "a fact ended")
+        else:
+            await self._promote(id)
 
     def visit(self, segments: Mapping[str, bool], exchange: str) -> None:
         """A recall showed something of those segments; True where the reply drew on it. One visit each."""
         heat = self._policy.heat
         for id, used in segments.items():
             if id in self._segments:
-                weight = heat.visit if used else heat.visit * heat.seen
-                self._heats[id] = touch(self._heats[id], weight, self._at, heat)
+                weight = heat.worth(used=used)
+                now = self._heats[id] = touch(self._heats[id], weight, self._at, heat)
                 self.made.append(
-                    SegmentVisited(segment=id, exchange=exchange, weight=weight, heat=self._heats[id])
+                    SegmentVisited(segment=id, exchange=exchange, weight=weight, used=used, heat=now)
                 )
 
     async def end(self) -> list[Payload]:
@@ -147,6 +185,8 @@ class Segmenting:
         )
         for one in gone:
             await self._evict(one.segment.id, one.reason)
+        if gone:
+            await self._fade()
         states = (
             SegmentChanged(segment=self._segments[id], heat=self._heats[id])
             for id in sorted(self._changed & self._segments.keys())
@@ -185,6 +225,24 @@ class Segmenting:
             PageSegmented(page=page.id, segment=segment.id, reason=reason, affinity=found.affinity)
         )
 
+    async def _of_pages(self, id: str) -> Heat:
+        heat = Heat()
+        for page in await self._mid_term.members(*self._user, id):
+            heat = self._warmed(heat, page)
+        return heat
+
+    async def _add_visits(self, heats: dict[str, Heat]) -> None:
+        after, policy = 0, self._policy.heat
+        tenant, user = self._user
+        while events := await self._log.read(
+            after=after, tenant=tenant, user=user, subjects=list(heats), kinds=("segment.visited",)
+        ):
+            after = events[-1].seq
+            for event in events:
+                if isinstance(event.payload, SegmentVisited):
+                    id, worth = event.payload.segment, policy.worth(used=event.payload.used)
+                    heats[id] = touch(heats[id], worth, event.occurred_at, policy)
+
     def _warmed(self, heat: Heat, page: WaitingPage) -> Heat:
         said, policy = min(page.at, self._at), self._policy.heat
         return with_page(heat, said, drawn=page.drawn, seen=page.seen, visited=page.visited, policy=policy)
@@ -196,6 +254,10 @@ class Segmenting:
         self._drop_episode(episode)
         pages = [page for page in await self._mid_term.pages_in(*self._user, id) if page.id != without]
         vectors = await self._long_term.vectors(self._scope.owner, [page.id for page in pages])
+        if pages and not vectors:
+            raise StoreUnavailable(
+                "long-term memory", f"it has no vector of the {len(pages)} pages of a segment"
+            )
         shapes = [shape_of(page, vectors[page.id]) for page in pages if page.id in vectors]
         if not shapes:
             self.made.append(SegmentEvicted(segment=id, reason="empty", warmth=0.0))
@@ -206,25 +268,33 @@ class Segmenting:
             segment = joined(segment, shape)
         self._set(structs.replace(segment, pinned=old.pinned if old else False))
 
-    async def _resum(self, id: str, lost: KnownSegment) -> None:
-        """An evicted segment's episode without the page that it lost."""
+    async def _resum(self, id: str, lost: KnownSegment, reason: str) -> None:
+        """An evicted segment's episode by what its pages say now."""
         self._drop_episode(lost.episode)
         pages = await self._mid_term.pages_in(*self._user, id)
         if pages:
-            words = keywords("\n".join(record_text(page) for page in pages))
-            rest = Segment(
-                id=id,
-                owner=self._scope.owner,
-                pages=len(pages),
-                size=0,
-                centroid=b"",
-                keywords=dict.fromkeys(words, 1),
-                opened_at=pages[0].occurred_at,
-                last_at=pages[-1].occurred_at,
-            )
+            rest = self._rest(id, pages)
             rest = structs.replace(rest, episode=self._add_episode(rest, pages, live=False))
             self._after.append(SegmentChanged(segment=rest, heat=lost.heat))
-        self._after.append(SegmentEvicted(segment=id, reason="lost a page", warmth=0.0))
+        self._after.append(SegmentEvicted(segment=id, reason=reason, warmth=0.0))
+
+    def _rest(self, id: str, pages: Sequence[Page]) -> Segment:
+        """What is known of an evicted segment that has those pages."""
+        words = keywords("\n".join(record_text(page) for page in pages))
+        return Segment(
+            id=id,
+            owner=self._scope.owner,
+            pages=len(pages),
+            size=0,
+            centroid=b"",
+            keywords=dict.fromkeys(words, 1),
+            opened_at=pages[0].occurred_at,
+            last_at=pages[-1].occurred_at,
+        )
+
+    def _current(self, pages: Sequence[Page]) -> list[Page]:
+        """The pages without what holds no more."""
+        return [as_of(page, self._now, past=False, timezone=page.timezone) for page in pages]
 
     async def _promote_if_hot(self, id: str) -> None:
         segment, policy = self._segments[id], self._policy.heat
@@ -261,8 +331,7 @@ class Segmenting:
 
     def _add_episode(self, segment: Segment, pages: Sequence[Page], *, live: bool) -> str:
         """The memory that sums the segment up; its id, empty where there is nothing to say."""
-        current = [as_of(page, self._now, past=False, timezone=page.timezone) for page in pages]
-        text = episode_text(segment, current)
+        text = episode_text(segment, self._current(pages))
         if not text:
             return ""
         memory = Memory(
@@ -288,6 +357,36 @@ class Segmenting:
         heat = warmth(self._heats[id], self._now, self._policy.heat)
         last = SegmentChanged(segment=self._segments.pop(id), heat=self._heats.pop(id))
         self._after += [last, SegmentEvicted(segment=id, reason=reason, warmth=round(heat, 4))]
+
+    async def _fade(self) -> None:
+        """Let episodes of evicted segments go that there is no room for."""
+        where = MemoryFilter(types=("episode",), metadata={"live": False})
+        known = await self._log.memories(*self._user, where=where, after=None, limit=_EPISODES)
+        new = [one.memory for one in self._after if isinstance(one, MemoryAdded)]
+        out = {one.memory for one in self._after if isinstance(one, MemoryForgotten)}
+        own = [
+            one
+            for one in (*known, *new)
+            if one.id not in out
+            and one.metadata.get("live") is False
+            and one.scope.owner == self._scope.owner
+        ]
+        heats = {one.segment.id: one.heat for one in self._after if isinstance(one, SegmentChanged)}
+        of = {one.id: str(one.metadata.get("segment")) for one in own}
+        before = await self._mid_term.segments_named(*self._user, list({*of.values()} - heats.keys()))
+        heats |= {one.id: one.heat for one in before}
+        left = (
+            Left(
+                id=one.id,
+                importance=one.importance,
+                size=len(one.text.encode()),
+                heat=heats.get(of[one.id], Heat()),
+                pinned=one.pinned,
+            )
+            for one in own
+        )
+        for faded in fading(left, self._policy.limits, self._policy.heat):
+            self._after.append(MemoryForgotten(memory=faded.id, reason=f"no room: {faded.reason}"))
 
 
 def shape_of(page: Page, vector: Embedding) -> PageShape:

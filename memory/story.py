@@ -66,6 +66,7 @@ _PLACES: Final = {
     "pages": "short-term memory had more pages than it may",
     "session pages": "its session had more pages than short-term memory may have",
     "tokens": "short-term memory had more tokens than it may",
+    "session tokens": "its session had more tokens than short-term memory may have",
     "age": "it was too old for short-term memory",
 }
 """Why a page leaves short-term memory."""
@@ -74,6 +75,8 @@ _LIMITS: Final = {
     "pages": "there were more pages than may be, and it was the coldest",
     "bytes": "there was more text than may be, and it was the coldest",
     "age": "nothing had touched it for too long",
+    "session segments": "its session had more segments than one may have, and it was the coldest",
+    "a fact ended": "something that its episode told holds no more, and its episode was made anew",
     "empty": "it has no page any more",
     "lost a page": "a page of it was forgotten after it had left, and its episode was made anew",
 }

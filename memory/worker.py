@@ -22,6 +22,7 @@ from hearth.memory.events.archiving import Archiving
 from hearth.memory.events.kinds import Event
 from hearth.memory.extract.rules import RuleExtractor
 from hearth.memory.fact_decider import FactDecider
+from hearth.memory.knowledge.library import Library
 from hearth.memory.nightly import Nightly
 from hearth.memory.policies import PolicyOf
 from hearth.memory.ports import Clock, Consumers, EventLog, Extractor, Lease, LongTerm, MidTerm, ShortTerm
@@ -181,7 +182,8 @@ class Worker:
         self._pages = PageDecider(log=log, consumers=consumers)
         self._index = IndexProjector(log=log, mid_term=mid_term, short_term=short_term, long_term=long_term)
         policy = policy or (lambda tenant, agent, key: LifePolicy())
-        self._retention = Retention(log=log, clock=clock, policy=policy)
+        library = Library(log=log, long_term=long_term, clock=clock, appended=self.notify)
+        self._retention = Retention(log=log, clock=clock, policy=policy, library=library)
         self._archival = (
             None if archiving is None else Archival(log=log, archiving=archiving, clock=clock, policy=policy)
         )

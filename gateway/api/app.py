@@ -15,6 +15,7 @@ from hearth.gateway.api import (
     imports,
     knowledge,
     memories,
+    past,
     people,
     policy,
     recall,
@@ -33,6 +34,7 @@ OPEN = ("/v1/health/live", "/v1/health/ready")
 
 RESOURCES: tuple[APIRouter, ...] = (
     memories.router,
+    past.router,
     exchanges.router,
     recall.router,
     tiers.router,

@@ -13,6 +13,7 @@ from hearth.config.settings import MAX_ID
 from hearth.gateway.api.door import loads
 from hearth.gateway.api.problems import unknown_name
 from hearth.gateway.identity import usable_id
+from hearth.memory.engine import CLOCKS_APART
 from hearth.memory.errors import BadInput
 from hearth.memory.types import JsonScalar
 
@@ -120,6 +121,12 @@ def _check_entry(name: object, entry: object) -> None:
             f"a text of at most {MAX_VALUE} characters, a finite number, a boolean or null "
             f"as the value of {name!r}"
         )
+
+
+def check_past(name: str, moment: datetime, now: datetime) -> None:
+    """Raises BadInput for a moment that is to come, as far as clocks agree."""
+    if moment > now + CLOCKS_APART:
+        raise BadInput(name, moment.isoformat(), "a time that is not in the future")
 
 
 Moment: TypeAlias = Annotated[datetime, BeforeValidator(_moment)]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from fastapi import APIRouter, Depends, Query, Response
@@ -22,6 +24,7 @@ from hearth.gateway.api.fields import (
     Question,
     Tags,
     Text,
+    check_past,
     given_metadata,
 )
 from hearth.gateway.api.shapes import (
@@ -35,10 +38,15 @@ from hearth.gateway.api.shapes import (
 )
 from hearth.memory.engine import Engine
 from hearth.memory.errors import BadInput, NotFound
+from hearth.memory.past import past
 from hearth.memory.ports import MemoryFilter
 from hearth.memory.types import Memory, MemoryType, Scope
 
 router = APIRouter(tags=["memories"], route_class=KeyedRoute)
+
+
+Known: TypeAlias = Literal["now", "then"]
+KNOWN = "With `as_of`: by what is known now, or by what memory knew at that moment, as it knew it."
 
 
 class NewMemory(Body):
@@ -103,7 +111,8 @@ class SearchIn(Body):
     metadata: Metadata = Field(default={}, description="Equal values for all of these names.")
     since: Moment | None = Field(default=None, description="Said or happened at or after.")
     until: Moment | None = Field(default=None, description="Said or happened before.")
-    as_of: Moment | None = Field(default=None, description="What held at that moment, as is known now.")
+    as_of: Moment | None = Field(default=None, description="What held at that moment.")
+    known: Known = Field(default="now", description=KNOWN)
     limit: int = Field(default=10, ge=1, le=MAX_LIMIT)
     agent: Identifier | None = None
     session: Identifier | None = None
@@ -122,7 +131,7 @@ def listed(
     agent: Annotated[Identifier | None, Query()] = None,
     session: Annotated[Identifier | None, Query()] = None,
     include_superseded: Annotated[bool, Query(description="Also what a newer fact has closed.")] = False,
-    as_of: Annotated[Moment | None, Query(description="What held at that moment, as is known now.")] = None,
+    as_of: Annotated[Moment | None, Query(description="What held at that moment.")] = None,
 ) -> MemoryFilter:
     """Which memories a list means, by its parameters. Raises BadInput."""
     return MemoryFilter(
@@ -167,6 +176,7 @@ async def list_memories(
     caller: Reader,
     engine: TheEngine,
     where: Annotated[MemoryFilter, Depends(listed)],
+    known: Annotated[Known, Query(description=KNOWN)] = "now",
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = 50,
     cursor: Annotated[str | None, Query(description="`next` of the page before.")] = None,
 ) -> MemoryPage:
@@ -174,12 +184,40 @@ async def list_memories(
     scope = caller.scope()
     where = _within(scope, where)
     position = read_cursor("memories", cursor)
+    if known == "then":
+        at = _moment_of(engine, where.as_of)
+        (memory,) = await past(engine.log, scope.tenant, scope.user, at)
+        return _page(memory.held(where), position, limit)
     found = await engine.memories(scope.tenant, scope.user, where=where, after=position, limit=limit + 1)
     page = found[:limit]
     more = len(found) > limit
     return MemoryPage(
         items=[MemoryOut.of(memory) for memory in page],
         total=await engine.count_memories(scope.tenant, scope.user, where=where),
+        next=write_cursor("memories", page[-1].id, page[-1].created_at) if more else None,
+    )
+
+
+def _moment_of(engine: Engine, as_of: datetime | None) -> datetime:
+    """The moment at which something was known. Raises BadInput without one, and for one that is to come."""
+    if as_of is None:
+        raise BadInput("known", "then", "`as_of` with it: the moment")
+    check_past("as_of", as_of, engine.clock.now())
+    return as_of
+
+
+def _page(found: Sequence[Memory], position: tuple[datetime, str] | None, limit: int) -> MemoryPage:
+    """The part of the list, newest first, behind a position."""
+    start = 0
+    if position is not None:
+        at = next((n for n, one in enumerate(found) if one.id == position[1]), None)
+        older = (n for n, one in enumerate(found) if one.created_at < position[0])
+        start = next(older, len(found)) if at is None else at + 1
+    page = found[start : start + limit]
+    more = len(found) > start + limit
+    return MemoryPage(
+        items=[MemoryOut.of(memory) for memory in page],
+        total=len(found),
         next=write_cursor("memories", page[-1].id, page[-1].created_at) if more else None,
     )
 
@@ -199,7 +237,11 @@ async def search_memories(caller: Reader, engine: TheEngine, body: SearchIn) -> 
         agent=body.agent,
         session=body.session,
     )
-    found = await engine.search(scope, body.query, where=where, limit=body.limit)
+    if body.known == "then":
+        at = _moment_of(engine, body.as_of)
+        found = await engine.search_then(scope, body.query, at, where=where, limit=body.limit)
+    else:
+        found = await engine.search(scope, body.query, where=where, limit=body.limit)
     return SearchOut(items=[Found.of(candidate) for candidate in found])
 
 

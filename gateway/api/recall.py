@@ -12,7 +12,16 @@ from pydantic import AfterValidator, Field
 from hearth.config.settings import MAX_ID, known_timezone
 from hearth.gateway.api.access import Reader, TheEngine, TheGateway, Writer, reached
 from hearth.gateway.api.door import KeyedRoute
-from hearth.gateway.api.fields import MAX_LIMIT, MAX_NOTE, MAX_QUERY, Body, Identifier, Question
+from hearth.gateway.api.fields import (
+    MAX_LIMIT,
+    MAX_NOTE,
+    MAX_QUERY,
+    Body,
+    Identifier,
+    Moment,
+    Question,
+    check_past,
+)
 from hearth.gateway.api.shapes import (
     MEMORY_ID,
     AnalysisOut,
@@ -27,6 +36,8 @@ from hearth.gateway.budgets import budget_of
 from hearth.gateway.identity import TIMEZONE_HEADER
 from hearth.memory.engine import Engine
 from hearth.memory.errors import BadInput, NotFound
+from hearth.memory.events.kinds import Event, StepCaptured
+from hearth.memory.explaining import told
 from hearth.memory.recall.explain import analysis, question_of
 from hearth.memory.recall.traces import Trace, TracedItem
 from hearth.memory.types import EVERYBODY, Exchange, Judgement, Query, Record, Scope, Scored
@@ -50,6 +61,10 @@ class RecallIn(Body):
     timezone: Annotated[str, AfterValidator(known_timezone)] | None = Field(
         default=None, description="IANA name of the user's zone; null: the key's."
     )
+    as_of: Moment | None = Field(
+        default=None,
+        description="A moment that is over: what would have been recalled then, with what was known then.",
+    )
     agent: Identifier | None = None
     session: Identifier | None = None
     user: Identifier | None = Field(default=None, description="The same as the header x-hearth-user.")
@@ -71,13 +86,17 @@ async def recall(
     query = Query(
         text=body.query,
         before=body.before,
-        at=engine.clock.now(),
+        at=body.as_of or engine.clock.now(),
         timezone=body.timezone or _zone(x_hearth_timezone) or caller.key.timezone,
     )
     budget, budget_from = allowance.budget, allowance.budget_from
     if body.budget is not None:
         budget, budget_from = body.budget, "request"
-    found = await engine.recall(scope, query, budget=budget, budget_from=budget_from, model=body.model)
+    if body.as_of is None:
+        found = await engine.recall(scope, query, budget=budget, budget_from=budget_from, model=body.model)
+    else:
+        check_past("as_of", body.as_of, engine.clock.now())
+        found = await engine.recall_then(scope, query, budget=budget, model=body.model)
     return RecallOut(
         id=found.trace,
         status=found.status,
@@ -104,11 +123,16 @@ def _zone(named: str | None) -> str:
 async def explain_recall(id: str, caller: Reader, engine: TheEngine) -> TraceOut:
     """Explain an earlier recall: every candidate's scores, and why it was in or out.
 
-    Kept for 24 hours at most, the latest 3,000 or more; where gateways share a Redis, for an hour in it.
+    Its trace is kept for 24 hours at most, the latest 3,000 or more; where gateways share a Redis, an hour
+    in it. After that one that went into a captured call is told by the log.
     """
     scope = caller.scope()
-    trace = await _reachable(engine, scope, id)
+    try:
+        trace = await _reachable(engine, scope, id)
+    except NotFound:
+        return await _told(engine, scope, id)
     query = await question_of(engine.log, trace)
+    steps = await engine.log.traced(scope.tenant, scope.user, id)
     records = await asyncio.gather(*(_record(engine, scope, item.id) for item in trace.items))
     return TraceOut(
         id=trace.id,
@@ -120,9 +144,52 @@ async def explain_recall(id: str, caller: Reader, engine: TheEngine) -> TraceOut
         reasons=list(trace.reasons),
         milliseconds=trace.milliseconds,
         tokens=trace.tokens,
+        source="trace",
+        block=_block(steps),
         analysis=AnalysisOut.of(trace.conditions, analysis(query, engine.policy) if query else None),
         items=[_item(item, record) for item, record in zip(trace.items, records, strict=True)],
     )
+
+
+async def _told(engine: Engine, scope: Scope, id: str) -> TraceOut:
+    """By the log. Raises NotFound."""
+    found = await told(engine, scope.tenant, scope.user, id)
+    if not reached(scope, found.scope):
+        raise NotFound
+    return TraceOut(
+        id=id,
+        at=found.at,
+        user=found.scope.user,
+        agent=found.scope.agent,
+        session=found.scope.session,
+        status="ok",
+        reasons=[],
+        milliseconds=0.0,
+        tokens=found.tokens,
+        source="log",
+        block=found.block,
+        analysis=AnalysisOut.of(found.conditions, analysis(found.query, engine.policy)),
+        items=[
+            ItemOut(
+                id=item.id,
+                verdict=item.verdict,
+                score=item.score,
+                relevance=item.relevance,
+                signals=dict(item.signals),
+                tokens=item.tokens,
+                recorded=item.recorded,
+                forgotten=item.record is None,
+                record=RecordOut.of(item.record) if item.record is not None else None,
+            )
+            for item in found.items
+        ],
+    )
+
+
+def _block(steps: Sequence[Event]) -> str | None:
+    payloads = (event.payload for event in steps)
+    blocks = (one.step.block for one in payloads if isinstance(one, StepCaptured))
+    return next((block.text for block in blocks if block is not None), None)
 
 
 class ItemFeedback(Body):

@@ -363,6 +363,11 @@ class ItemOut(BaseModel):
     relevance: float = Field(description="Calibrated probability that it helps to answer, 0 to 1.")
     signals: dict[str, float]
     tokens: int
+    recorded: bool = Field(
+        default=True,
+        description="False of a candidate that an explanation by the log rebuilds; its scores are rebuilt "
+        "of all.",
+    )
     forgotten: bool = Field(description="True if the record is gone; then `record` is null.")
     record: RecordOut | None
 
@@ -427,7 +432,12 @@ class RecallOut(BaseModel):
 
 
 class TraceOut(BaseModel):
-    """An earlier recall, explained; texts are read now, so what was forgotten meanwhile shows none."""
+    """An earlier recall, explained; what was forgotten meanwhile shows no text.
+
+    By its trace texts are those of now. By the log, once there is no trace any more, they are those of then;
+    recorded are the block, what was shown, and the signals of that and of the best of the rest. All else is
+    rebuilt over what memory knew then, with the weights of now.
+    """
 
     model_config = example(
         id=TRACE_ID,
@@ -439,6 +449,8 @@ class TraceOut(BaseModel):
         reasons=[],
         milliseconds=6.1,
         tokens=31,
+        source="trace",
+        block="…",
         analysis=ANALYSIS,
         items=[SCORES],
     )
@@ -452,6 +464,11 @@ class TraceOut(BaseModel):
     reasons: list[str]
     milliseconds: float
     tokens: int
+    source: Literal["trace", "log"] = Field(description="What it is told by.")
+    block: str | None = Field(
+        description="The words that stood in the prompt; null where no call had them, and where something "
+        "that they show is forgotten."
+    )
     analysis: AnalysisOut
     items: list[ItemOut]
 

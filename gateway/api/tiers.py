@@ -6,9 +6,10 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
+from msgspec import structs
 from pydantic import BaseModel, Field
 
-from hearth.gateway.api.access import Reader, TheEngine
+from hearth.gateway.api.access import Reader, TheEngine, Writer
 from hearth.gateway.api.door import KeyedRoute
 from hearth.gateway.api.fields import MAX_LIMIT
 from hearth.gateway.api.shapes import MEMORY_ID, WHEN, example
@@ -193,6 +194,87 @@ async def get_tiers(
             superseded=sum(closed for _, closed in standing.memories.values()),
         ),
         flow=_flow(found, days),
+    )
+
+
+class PinOut(BaseModel):
+    """What was asked of a segment."""
+
+    model_config = example(id=SEGMENT_ID, pinned=True)
+
+    id: str
+    pinned: bool = Field(description="Of the segment within a moment, when the worker has seen to it.")
+
+
+@router.put("/segments/{id}/pin")
+async def pin_segment(id: str, caller: Writer, engine: TheEngine) -> PinOut:
+    """Keep a live segment whatever its heat: it counts among the segments, but is never evicted."""
+    await engine.pin_segment(caller.scope(), id, pinned=True)
+    return PinOut(id=id, pinned=True)
+
+
+@router.delete("/segments/{id}/pin")
+async def unpin_segment(id: str, caller: Writer, engine: TheEngine) -> PinOut:
+    """Let a segment's heat decide again."""
+    await engine.pin_segment(caller.scope(), id, pinned=False)
+    return PinOut(id=id, pinned=False)
+
+
+class EvictionOut(BaseModel):
+    """A segment that would be evicted now, and why."""
+
+    model_config = example(id=SEGMENT_ID, heat=0.02, pages=4, bytes=1184, last_at=WHEN, reason="segments")
+
+    id: str
+    heat: float
+    pages: int
+    bytes: int
+    last_at: datetime
+    reason: str = Field(description="The limit for which it would go.")
+
+
+class EvictionsOut(BaseModel):
+    """What the limits would let go of now; nothing is."""
+
+    items: list[EvictionOut] = Field(description="The coldest first.")
+
+
+@router.get("/evictions")
+async def try_evictions(
+    caller: Reader,
+    engine: TheEngine,
+    segments: Annotated[int | None, Query(ge=1, description="In place of `limits.segments`.")] = None,
+    pages: Annotated[int | None, Query(ge=1, description="In place of `limits.pages`.")] = None,
+    bytes: Annotated[int | None, Query(ge=1, description="In place of `limits.bytes`.")] = None,
+    days: Annotated[float | None, Query(gt=0, le=36_500, description="In place of `limits.days`.")] = None,
+    session_segments: Annotated[
+        int | None, Query(ge=1, description="In place of `limits.session_segments`.")
+    ] = None,
+) -> EvictionsOut:
+    """Say which segments the policy's limits, or others, would evict now, and why. Nothing is evicted."""
+    scope = caller.scope()
+    policy = engine.policies.of(scope.tenant)
+    given = {
+        "segments": segments,
+        "pages": pages,
+        "bytes": bytes,
+        "days": days,
+        "session_segments": session_segments,
+    }
+    limits = structs.replace(policy.limits, **{name: one for name, one in given.items() if one is not None})
+    found = await look.evictions(engine.mid_term, scope, limits, policy.heat, engine.clock.now())
+    return EvictionsOut(
+        items=[
+            EvictionOut(
+                id=one.segment.id,
+                heat=heat,
+                pages=one.segment.pages,
+                bytes=one.segment.size,
+                last_at=one.segment.last_at,
+                reason=one.reason,
+            )
+            for one, heat in found
+        ]
     )
 
 

@@ -28,6 +28,9 @@ Since: TypeAlias = Annotated[
 ]
 Until: TypeAlias = Annotated[str | None, typer.Option(help="Said or happened before.")]
 AsOf: TypeAlias = Annotated[str | None, typer.Option("--as-of", help="What held at that moment.")]
+Then: TypeAlias = Annotated[
+    bool, typer.Option("--then", help="With --as-of: by what memory knew then, as it knew it.")
+]
 Words: TypeAlias = Annotated[str, typer.Option(help="All of these words must occur.", show_default=False)]
 Session: TypeAlias = Annotated[str | None, typer.Option(help="Of this conversation alone.")]
 
@@ -83,6 +86,7 @@ def list_(
     since: Since = None,
     until: Until = None,
     as_of: AsOf = None,
+    then: Then = False,
     session: Session = None,
     superseded: Annotated[
         bool, typer.Option("--superseded", help="Also what a newer fact has closed.")
@@ -99,7 +103,9 @@ def list_(
     """
     where = {"types": types, "tags": tags, "words": words, "since": since, "until": until, "session": session}
     with gateway(url, key, user) as rest:
-        page = rest.walk("/memories", limit, include_superseded=superseded, as_of=as_of, **where)
+        page = rest.walk(
+            "/memories", limit, include_superseded=superseded, as_of=as_of, known=_known(then), **where
+        )
     if as_json:
         say_json({"items": page["items"], "total": page["total"]})
         return
@@ -120,6 +126,7 @@ def search(
     since: Since = None,
     until: Until = None,
     as_of: AsOf = None,
+    then: Then = False,
     session: Session = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=200, help="Most records to show.")] = 10,
     user: User = "",
@@ -139,6 +146,7 @@ def search(
         "since": since,
         "until": until,
         "as_of": as_of,
+        "known": _known(then),
         "session": session,
         "limit": limit,
     }
@@ -183,6 +191,10 @@ def forget(
     for one in gone:
         waiting = f" (unreachable; {', '.join(one['pending'])} is cleared when it is back)"
         say(f"forgotten {one['id']}{'' if one['done'] else waiting}")
+
+
+def _known(then: bool) -> str:
+    return "then" if then else "now"
 
 
 def _forget(rest: Rest, id: str) -> Answer:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hearth.gateway.commands.options import Json
+from hearth.gateway.commands.options import Json, Place
 from hearth.gateway.commands.output import FAILED, err, fail, note, say, say_json
 
 if TYPE_CHECKING:
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from hearth.memory.events.sql_log import SqlLog
     from hearth.memory.migrating import Installation, Migrated
 
-_Place = Annotated[
-    Path, typer.Argument(help="The configuration that it has, or its data folder.", show_default=False)
-]
 _NewPlace = Annotated[
     Path,
     typer.Argument(
@@ -31,7 +28,7 @@ _NewPlace = Annotated[
 
 
 def migrate(
-    source: _Place,
+    source: Place,
     target: _NewPlace,
     index: Annotated[
         bool, typer.Option("--index/--no-index", help="Fill long-term memory, or leave it to the worker.")
@@ -48,13 +45,13 @@ def migrate(
     from hearth.memory.errors import HearthError
     from hearth.memory.migrating import fill
 
-    here, there = _installation(source), _installation(target)
+    here, there = installation(source), installation(target)
     try:
-        with _progress() as watch:
+        with progress() as watch:
             done = asyncio.run(_migrated(here, there, watch))
         _show(done, here, as_json=as_json)
         if index and not done.copied.differences:
-            with _progress() as watch:
+            with progress() as watch:
                 total = sum(done.copied.kinds.values())
                 asyncio.run(fill(there, lambda count: watch("Indexing", count, total)))
     except HearthError as error:
@@ -65,7 +62,8 @@ def migrate(
         note("Long-term memory is filled once a worker runs; until then recall finds less than there is.")
 
 
-def _installation(path: Path) -> Installation:
+def installation(path: Path) -> Installation:
+    """The memory of a configuration, or of a data folder with Hearth's own settings."""
     from hearth.gateway.commands.settings import load
     from hearth.gateway.servers import servers_of
     from hearth.memory.migrating import Installation
@@ -104,7 +102,7 @@ async def _move_switches(old: Path, new: Path, source: SqlLog, target: SqlLog) -
 
 
 @contextmanager
-def _progress() -> Iterator[Watch]:
+def progress() -> Iterator[Watch]:
     """A bar on a terminal, nothing elsewhere."""
     if not err.is_terminal:
         yield lambda *_: None
@@ -115,7 +113,6 @@ def _progress() -> Iterator[Watch]:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("events"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=err, transient=True) as progress:

@@ -36,5 +36,8 @@ Config: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+Place: TypeAlias = Annotated[
+    Path, typer.Argument(help="The configuration that it has, or its data folder.", show_default=False)
+]
 Host: TypeAlias = Annotated[str, typer.Option(help="Address to listen on.")]
 Port: TypeAlias = Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")]

@@ -8,10 +8,16 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from hearth.gateway.commands.client import Answer, GatewayError, gateway
+from hearth.gateway.commands.client import Answer, GatewayError, Rest, gateway
 from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Json, Url, User
 from hearth.gateway.commands.output import note, number, say, say_json, spoken, table
 
+Explained: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        help="Id of the recall, as the header x-hearth-trace and `hearth recall` give it, or of an exchange."
+    ),
+]
 TraceId: TypeAlias = Annotated[
     str, typer.Argument(help="Id of the recall, as the header x-hearth-trace and `hearth recall` give it.")
 ]
@@ -26,6 +32,10 @@ def recall(
         int | None, typer.Option(min=0, help="Tokens of the block; the key's, if not given.")
     ] = None,
     model: Annotated[str, typer.Option(help="Whose tokens are counted.", show_default=False)] = "",
+    as_of: Annotated[
+        str | None,
+        typer.Option("--as-of", help="At that moment, with what memory knew then.", show_default=False),
+    ] = None,
     explain: Annotated[
         bool,
         typer.Option(
@@ -42,7 +52,7 @@ def recall(
 
     Example: hearth recall "What should I cook tonight?" --explain
     """
-    body = {"query": query, "before": before, "budget": budget, "model": model}
+    body = {"query": query, "before": before, "budget": budget, "model": model, "as_of": as_of}
     with gateway(url, key, user) as rest:
         found = rest.post("/recall", body)
     if as_json:
@@ -56,19 +66,29 @@ def recall(
 
 
 def explain(
-    trace: TraceId, user: User = "", url: Url = DEFAULT_URL, key: ApiKey = "", as_json: Json = False
+    trace: Explained, user: User = "", url: Url = DEFAULT_URL, key: ApiKey = "", as_json: Json = False
 ) -> None:
     """Explain an earlier recall: how its question was read, every candidate's scores, and what was left out.
+
+    However long ago: one that no gateway has in mind any more is told by the log, with what memory knew then.
 
     Example: hearth explain c0ffee00c0ffee00c0ffee00c0ffee00
     """
     with gateway(url, key, user) as rest:
-        found = rest.get(f"/recalls/{_checked(trace)}")
+        found = rest.get(f"/recalls/{_of_exchange(rest, _checked(trace))}")
     if as_json:
         say_json(found)
         return
+    if found["block"]:
+        say(found["block"])
     _explain(found)
     _sum_up(found)
+    if found["source"] == "log":
+        shown = sum(item["recorded"] for item in found["items"])
+        note(f"recorded: {'the block, ' if found['block'] else ''}{shown} candidates and their signals")
+        note(
+            "rebuilt, over what memory knew then: scores, how the question was read, and all other candidates"
+        )
 
 
 def feedback(
@@ -100,6 +120,16 @@ def feedback(
         say_json(kept)
     else:
         say(f"{judgement}: {f'{len(items)} items of ' if items else ''}recall {kept['recall']}")
+
+
+def _of_exchange(rest: Rest, id: str) -> str:
+    """The recall that went into the exchange of that id, or else the id itself."""
+    try:
+        return str(rest.get(f"/exchanges/{id}")["trace"] or id)
+    except GatewayError as error:
+        if error.status != 404:
+            raise
+        return id
 
 
 def _checked(trace: str) -> str:

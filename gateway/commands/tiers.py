@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 
@@ -42,6 +43,66 @@ def tiers(
     columns = ("segment", "heat", *drawn, "pages", "kB", "topic", "summed up", "first", "last", "words")
     table(columns, _segments(mid))
     note(f"{len(mid['items'])} of {mid['segments']}; summed up from a heat of {mid['promotion']:g} on")
+
+
+def pin(
+    segment: Annotated[str, typer.Argument(help="Id of the segment, as `hearth tiers` shows it.")],
+    off: Annotated[bool, typer.Option("--off", help="Let its heat decide again.")] = False,
+    user: User = "",
+    url: Url = DEFAULT_URL,
+    key: ApiKey = "",
+    as_json: Json = False,
+) -> None:
+    """Keep a segment whatever its heat: it is never evicted.
+
+    Example: hearth pin 5e2f0c1d7a9b45d88c3e6f7081920a3b
+    """
+    with gateway(url, key, user) as rest:
+        path = f"/segments/{quote(segment, safe='')}/pin"
+        found = rest.delete(path) if off else rest.put(path, None)
+    if as_json:
+        say_json(found)
+    else:
+        say(f"{found['id']} {'is kept' if found['pinned'] else 'is kept as long as it is warm'}")
+
+
+def evictions(
+    segments: Annotated[int | None, typer.Option(help="Try this limit of segments.")] = None,
+    pages: Annotated[int | None, typer.Option(help="Try this limit of pages.")] = None,
+    size: Annotated[int | None, typer.Option("--bytes", help="Try this limit of bytes.")] = None,
+    days: Annotated[float | None, typer.Option(help="Try this age.")] = None,
+    session_segments: Annotated[int | None, typer.Option(help="Try this limit of a session.")] = None,
+    user: User = "",
+    url: Url = DEFAULT_URL,
+    key: ApiKey = "",
+    as_json: Json = False,
+) -> None:
+    """Show which segments the policy's limits, or others, would evict now, and why. Nothing is evicted.
+
+    Example: hearth evictions --segments 100 --user alice
+    """
+    limits = {"segments": segments, "pages": pages, "bytes": size, "days": days}
+    with gateway(url, key, user) as rest:
+        found = rest.get("/evictions", **limits, session_segments=session_segments)
+    if as_json:
+        say_json(found)
+        return
+    columns = ("segment", "heat", "pages", "kB", "last", "for")
+    table(
+        columns,
+        (
+            (
+                one["id"],
+                number(one["heat"]),
+                one["pages"],
+                f"{one['bytes'] / 1000:.1f}",
+                moment(one["last_at"]),
+                one["reason"],
+            )
+            for one in found["items"]
+        ),
+    )
+    note(f"{_some(len(found['items']), 'segment')} would leave")
 
 
 def _tiers(found: Answer) -> list[tuple[str, str]]:

@@ -82,7 +82,10 @@ OTHERS = (
     Table(
         "segments",
         ("user_id", "id"),
-        ("user_id", "id", "seq", "owner", "state", "level", "touched", "fade", "episode", "changed"),
+        (
+            *("user_id", "id", "seq", "owner", "state", "level", "touched", "fade", "episode", "changed"),
+            "counted_by",
+        ),
     ),
     Table("injections", ("seq",), ("seq", "user_id", "records")),
     Table(

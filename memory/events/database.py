@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import socket
 import sqlite3
@@ -15,10 +16,12 @@ from typing import IO, Literal, Protocol
 from hearth.memory.errors import BadInput, LogUnavailable
 from hearth.memory.events.sql import tenant_key
 
+logger = logging.getLogger(__name__)
+
 SCHEMA_VERSION = 2
 """Of schema.sql and what follows it. A higher one is a newer program's, whose file is refused."""
 
-VIEWS_VERSION = 6
+VIEWS_VERSION = 8
 """Of views.sql and the folds. Where the file's differs, the views are folded again at start."""
 
 APPLICATION_ID = 0x48727468
@@ -100,7 +103,8 @@ def prepare_schema(db: sqlite3.Connection, path: Path) -> bool:
         if _scalar(db, "SELECT count(*) FROM sqlite_master"):
             raise LogUnavailable(f"{path} is an SQLite file but no Hearth event log: choose another path")
         _create(db)
-    elif version == 1:
+    elif version < SCHEMA_VERSION:
+        _keep_copy(db, path, version)
         _upgrade(db)
     if _scalar(db, "PRAGMA application_id") != APPLICATION_ID:
         raise LogUnavailable(f"{path} is an SQLite file but no Hearth event log: choose another path")
@@ -117,6 +121,21 @@ def _create(db: sqlite3.Connection) -> None:
     db.execute(f"PRAGMA application_id={APPLICATION_ID}")
     db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
     db.execute("COMMIT")
+
+
+def _keep_copy(db: sqlite3.Connection, path: Path, version: int) -> None:
+    """A whole copy of the file as the older program left it, for going back to that one."""
+    kept = path.with_name(f"{path.name}.schema-{version}")
+    draft = path.with_name(f"{kept.name}.draft")
+    draft.unlink(missing_ok=True)
+    draft.touch(mode=0o600)
+    db.execute("VACUUM INTO ?", (str(draft),))
+    sync_file(draft)
+    draft.replace(kept)
+    sync_directory(path.parent)
+    logger.warning(
+        "%s is of an older Hearth; it is kept as %s, which no erasure reaches: remove it soon", path, kept
+    )
 
 
 def _upgrade(db: sqlite3.Connection) -> None:
@@ -167,7 +186,12 @@ def take_lock(path: Path) -> IO[str]:
 
 def sync_directory(directory: Path) -> None:
     """Make new names in `directory` survive a power cut."""
-    descriptor = os.open(directory, os.O_RDONLY)
+    sync_file(directory)
+
+
+def sync_file(path: Path) -> None:
+    """Make what is written in the file, or the names in a folder, survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

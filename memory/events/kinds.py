@@ -95,6 +95,8 @@ class SegmentVisited(msgspec.Struct, frozen=True, kw_only=True, tag="segment.vis
     segment: str
     exchange: str
     weight: float
+    used: bool = True
+    """Whether the reply drew on it."""
     heat: Heat
 
 
@@ -105,6 +107,13 @@ class SegmentPromoted(msgspec.Struct, frozen=True, kw_only=True, tag="segment.pr
     pages: int
     """That it had."""
     warmth: float
+
+
+class SegmentPinned(msgspec.Struct, frozen=True, kw_only=True, tag="segment.pinned", tag_field="kind"):
+    """Somebody pinned a segment, so that it never is evicted, or lifted that."""
+
+    segment: str
+    pinned: bool
 
 
 class SegmentEvicted(msgspec.Struct, frozen=True, kw_only=True, tag="segment.evicted", tag_field="kind"):
@@ -223,6 +232,7 @@ Payload: TypeAlias = (
     | SegmentChanged
     | SegmentVisited
     | SegmentPromoted
+    | SegmentPinned
     | SegmentEvicted
     | MemoryAdded
     | MemoryChanged
@@ -247,6 +257,7 @@ VERSIONS: dict[str, int] = {
     "segment.changed": 1,
     "segment.visited": 1,
     "segment.promoted": 1,
+    "segment.pinned": 1,
     "segment.evicted": 1,
     "memory.added": 1,
     "memory.changed": 1,

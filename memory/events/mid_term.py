@@ -12,7 +12,8 @@ from hearth.memory.ports import KnownSegment, WaitingPage
 from hearth.memory.tiers.heat import Heat
 
 _SEGMENTS = (
-    "SELECT s.id, s.owner, s.state, s.level, s.touched, s.fade, s.episode, s.changed, p.version, p.body"
+    "SELECT s.id, s.owner, s.state, s.level, s.touched, s.fade, s.counted_by, s.episode, s.changed,"
+    " p.version, p.body"
     f" FROM segments s LEFT JOIN payloads p ON p.seq = s.seq WHERE s.user_id = {USER}"
 )
 _PAGES = (
@@ -37,23 +38,24 @@ def segments_named(db: Database, tenant: str, user: str, ids: Sequence[str]) -> 
 
 
 def _segment(db: Database, row: Row) -> KnownSegment:
-    id, owner, state, level, touched, fade, episode, changed, version, body = row
+    id, owner, state, level, touched, fade, counted_by, episode, changed, version, body = row
     live = state == "live" and body is not None
     payload = payload_of(db, "segment.changed", version, body) if live else None
     return KnownSegment(
         id=id,
         owner=owner,
         state=state,
-        heat=heat_of(level, touched, fade),
+        heat=heat_of(level, touched, fade, counted_by),
         segment=payload.segment if isinstance(payload, SegmentChanged) else None,
         episode=episode,
         changed=changed,
     )
 
 
-def heat_of(level: float, touched: int | None, fade: float) -> Heat:
+def heat_of(level: float, touched: int | None, fade: float, counted_by: str) -> Heat:
     """The heat of a segment's row."""
-    return Heat(level=level, touched=None if touched is None else moment(touched), fade_hours=fade)
+    last = None if touched is None else moment(touched)
+    return Heat(level=level, touched=last, fade_hours=fade, counted_by=counted_by)
 
 
 def waiting_pages(db: Database, tenant: str, user: str, owner: str, *, limit: int) -> list[WaitingPage]:

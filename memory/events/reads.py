@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -27,6 +27,12 @@ from hearth.memory.ports import ExchangeState, MemoryFilter, Outlived
 from hearth.memory.types import EVERYBODY, Exchange, Memory, Page, Record, Scope, SessionInfo, Step, Usage
 
 _STORED = "JOIN events e USING (seq) JOIN payloads p USING (seq)"
+
+PAGES = (
+    f"SELECT e.kind, p.version, p.body, g.state, o.version, o.body FROM pages g {_STORED}"
+    " LEFT JOIN payloads o ON o.seq = g.outdated"
+)
+"""Whole pages; add conditions and an order."""
 
 _LONGEST_CHAIN = 10_000
 """Ancestors at most: a bound for a damaged chain, not a limit that a conversation meets."""
@@ -246,6 +252,13 @@ def latest_in(
     return found
 
 
+def following_pages(db: Database, tenant: str, user: str, page_id: str) -> list[str]:
+    """Pages whose exchanges follow that one's."""
+    following = f"SELECT id FROM exchanges WHERE user_id = {USER} AND parent = ?"
+    sql = f"SELECT g.id FROM pages g WHERE g.user_id = {USER} AND g.id IN ({following}) ORDER BY g.seq"
+    return [row[0] for row in db.execute(sql, (tenant, user, tenant, user, page_id))]
+
+
 def record(db: Database, tenant: str, user: str, record_id: str, *, now: datetime) -> Record | None:
     """The page or memory of that id; of what is for everybody, the chunk of a document."""
     if user == EVERYBODY:
@@ -254,14 +267,11 @@ def record(db: Database, tenant: str, user: str, record_id: str, *, now: datetim
 
 
 def _pages(db: Database, rest: str, values: Sequence[Any]) -> list[Page]:
-    sql = (
-        f"SELECT e.kind, p.version, p.body, g.state, o.version, o.body FROM pages g {_STORED}"
-        f" LEFT JOIN payloads o ON o.seq = g.outdated {rest}"
-    )
-    return [_page_of(db, row) for row in db.execute(sql, values)]
+    return [page_of(db, row) for row in db.execute(f"{PAGES} {rest}", values)]
 
 
-def _page_of(db: Database, row: Row) -> Page:
+def page_of(db: Database, row: Row) -> Page:
+    """The page of a row of `PAGES`."""
     payload, state = payload_of(db, *row[:3]), row[3]
     if not isinstance(payload, PageClosed):
         raise TypeError(f"a page's row names a {type(payload).__name__}")
@@ -288,6 +298,25 @@ def steps_of(db: Database, tenant: str, user: str, exchange_id: str) -> list[Eve
     """The captured steps of one exchange."""
     about = _events_about(db, tenant, user, [exchange_id]).get(exchange_id, [])
     return [event for event in about if isinstance(event.payload, StepCaptured)]
+
+
+def last_exchange(db: Database, tenant: str, user: str, session: str) -> str | None:
+    """The last one of the session by its first event."""
+    where = f"user_id = {USER} AND session = ? AND state <> 'forgotten'"
+    sql = f"SELECT id FROM exchanges WHERE {where} ORDER BY first DESC LIMIT 1"
+    row = db.execute(sql, (tenant, user, session)).fetchone()
+    return row[0] if row else None
+
+
+def traced(db: Database, tenant: str, user: str, trace: str) -> list[Event]:
+    """The captured steps with the recall of that trace."""
+    if not trace:
+        return []
+    sql = (
+        f"{rows.EVENTS} JOIN labels l ON l.seq = e.seq WHERE l.trace = ? AND u.tenant = ? AND u.name = ?"
+        " AND e.kind = 'step.captured' ORDER BY e.seq"
+    )
+    return rows.events_of(db, db.execute(sql, (trace, tenant, user)))
 
 
 def exchanges(
@@ -480,26 +509,36 @@ def tenants(db: Database) -> list[str]:
 
 
 def outlived(
-    db: Database, tenant: str, *, now: datetime, before: datetime | None, limit: int
+    db: Database, tenant: str, *, now: datetime, before: Mapping[str, datetime], limit: int
 ) -> list[Outlived]:
-    """Expired memories, and exchanges from before that moment."""
-    found = db.execute(
-        "SELECT u.name, m.agent, u.generation, m.id FROM users u JOIN memories m ON m.user_id = u.id"
-        " WHERE u.tenant = ? AND m.expires <= ? ORDER BY m.expires LIMIT ?",
-        (tenant, micros(now), limit),
+    """See `EventLog.outlived`."""
+    memories = (
+        "SELECT u.name, m.agent, u.generation, m.id, m.type, {} FROM users u"
+        " JOIN memories m ON m.user_id = u.id WHERE u.tenant = ? AND {} LIMIT ?"
     )
-    rows = [(*row, False) for row in found]
-    if before is not None and len(rows) < limit:
-        old = db.execute(
-            "SELECT u.name, s.agent, u.generation, x.id FROM users u JOIN exchanges x ON x.user_id = u.id"
-            " JOIN sessions s ON s.user_id = x.user_id AND s.id = x.session"
-            " WHERE u.tenant = ? AND x.started < ? AND x.state <> 'forgotten' ORDER BY x.started LIMIT ?",
-            (tenant, micros(before), limit - len(rows)),
-        )
-        rows += [(*row, True) for row in old]
+    exchanges = (
+        "SELECT u.name, s.agent, u.generation, x.id, 'dialogue', 0 FROM users u"
+        " JOIN exchanges x ON x.user_id = u.id JOIN sessions s ON s.user_id = x.user_id AND s.id = x.session"
+        " WHERE u.tenant = ? AND x.started < ? AND x.state <> 'forgotten' ORDER BY x.started LIMIT ?"
+    )
+    asked: list[tuple[str, tuple[object, ...]]] = [
+        (memories.format(1, "m.expires <= ? ORDER BY m.expires"), (micros(now),))
+    ]
+    for kind, over in before.items():
+        if kind == "dialogue":
+            asked.append((exchanges, (micros(over),)))
+        else:
+            held = (
+                "m.type = ? AND m.occurred < ? AND (m.expires IS NULL OR m.expires > ?) ORDER BY m.occurred"
+            )
+            asked.append((memories.format(0, held), (kind, micros(over), micros(now))))
+    rows: list[Row] = []
+    for sql, values in asked:
+        if len(rows) < limit:
+            rows += db.execute(sql, (tenant, *values, limit - len(rows))).fetchall()
     return [
-        Outlived(user=user, agent=agent, generation=generation, id=id, is_exchange=is_exchange)
-        for user, agent, generation, id, is_exchange in rows
+        Outlived(user=user, agent=agent, generation=generation, id=id, kind=kind, expired=bool(expired))
+        for user, agent, generation, id, kind, expired in rows
     ]
 
 

@@ -24,6 +24,7 @@ from hearth.memory.events import (
     standing,
     views,
 )
+from hearth.memory.events import walk as walks
 from hearth.memory.events.kinds import Event
 from hearth.memory.events.sql import COPIED, Archive, Database, Row, partition_of
 from hearth.memory.ports import (
@@ -42,6 +43,9 @@ from hearth.memory.ports import (
     Outlived,
     Standing,
     WaitingPage,
+    Walk,
+    Walked,
+    WalkedUser,
 )
 from hearth.memory.tiers.layers import Setting
 from hearth.memory.types import Document, Exchange, Memory, Page, Record, Scope, SessionInfo, Shelf, Tails
@@ -96,9 +100,11 @@ class SqlLog(ABC):
     async def _look_up(self, run: Callable[[Database], T]) -> T:
         """Run a few look-ups before a call, in the shortest time."""
 
-    async def rebuild_views(self) -> None:
-        """Drop the views and fold the log again. Appends wait meanwhile."""
-        await self._write(rebuild)
+    async def rebuild_views(self, watch: Callable[[int], None] = lambda _: None) -> None:
+        """Drop the views and fold the log again, in one transaction: until it ends the old ones are read, and
+        appends wait. `watch` is told how many events were folded, in another thread.
+        """
+        await self._write(partial(rebuild, watch=watch))
 
     @abstractmethod
     async def compact(self) -> None:
@@ -241,6 +247,10 @@ class SqlLog(ABC):
         """See `EventLog.steps`."""
         return await self._read(lambda db: reads.steps_of(db, tenant, user, exchange_id))
 
+    async def last_exchange(self, tenant: str, user: str, session: str) -> str | None:
+        """See `EventLog.last_exchange`."""
+        return await self._read(lambda db: reads.last_exchange(db, tenant, user, session))
+
     async def exchanges(
         self, tenant: str, user: str, *, session: str | None, after: tuple[datetime, str] | None, limit: int
     ) -> list[Exchange]:
@@ -259,7 +269,7 @@ class SqlLog(ABC):
         return await self._read(reads.tenants)
 
     async def outlived(
-        self, tenant: str, *, now: datetime, before: datetime | None, limit: int
+        self, tenant: str, *, now: datetime, before: Mapping[str, datetime], limit: int
     ) -> list[Outlived]:
         """See `EventLog.outlived`."""
         return await self._read(lambda db: reads.outlived(db, tenant, now=now, before=before, limit=limit))
@@ -279,9 +289,34 @@ class SqlLog(ABC):
             return None
         return await self._read(lambda db: reads.page(db, scope.tenant, scope.user, previous))
 
+    async def following_pages(self, tenant: str, user: str, page_id: str) -> list[str]:
+        """See `EventLog.following_pages`."""
+        return await self._read(lambda db: reads.following_pages(db, tenant, user, page_id))
+
     async def record(self, tenant: str, user: str, record_id: str) -> Record | None:
         """See `EventLog.record`."""
         return await self._read(lambda db: reads.record(db, tenant, user, record_id, now=self._clock.now()))
+
+    async def traced(self, tenant: str, user: str, trace: str) -> list[Event]:
+        """See `EventLog.traced`."""
+        return await self._read(lambda db: reads.traced(db, tenant, user, trace))
+
+    async def begin_walk(self) -> Walk:
+        """See `EventLog.begin_walk`."""
+        return await self._read(walks.start)
+
+    async def walk(self, walk: Walk, *, limit: int) -> tuple[list[Walked], Walk]:
+        """See `EventLog.walk`."""
+        return await self._read(lambda db: walks.step(db, walk, limit=limit))
+
+    async def walk_users(self, *, after: int, limit: int) -> list[WalkedUser]:
+        """See `EventLog.walk_users`."""
+        return await self._read(lambda db: walks.users(db, after=after, limit=limit))
+
+    async def unindexed(self, tenant: str, user: str) -> list[str]:
+        """See `EventLog.unindexed`."""
+        partition = self.partition(tenant, user)
+        return await self._read(lambda db: walks.unindexed(db, tenant, user, partition=partition))
 
     # -- Documents ---------------------------------------------------------------------------------------
 
@@ -423,11 +458,15 @@ class SqlLog(ABC):
         return await self._read(lambda db: cursors.lag(db, kinds, self.partitions))
 
 
-def rebuild(db: Database) -> None:
+def rebuild(db: Database, watch: Callable[[int], None] = lambda _: None) -> None:
     """Fold the whole log into the views again, in the open transaction."""
+    folded = 0
 
     def batch(after: int, limit: int) -> list[tuple[int, Event]]:
         found = db.execute(f"{rows.EVENTS} WHERE e.seq > ? ORDER BY e.seq LIMIT ?", (after, limit)).fetchall()
+        nonlocal folded
+        folded += len(found)
+        watch(folded)
         return [(row[13], rows.event_of(db, row)) for row in found]
 
     views.rebuild(db, batch)

@@ -39,7 +39,7 @@ def standing(db: Database, scope: Scope, *, since: datetime, now: datetime) -> S
         owned,
     )
     heats = db.execute(
-        "SELECT id, level, touched, fade FROM segments"
+        "SELECT id, level, touched, fade, counted_by FROM segments"
         f" WHERE user_id = {USER} AND owner = ? AND state = 'live'",
         owned,
     )

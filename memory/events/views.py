@@ -34,6 +34,7 @@ from hearth.memory.events.kinds import (
     RecallJudged,
     SegmentChanged,
     SegmentEvicted,
+    SegmentPinned,
     SegmentPromoted,
     SegmentVisited,
     StepCaptured,
@@ -54,7 +55,7 @@ NO_SEGMENT = ""
 """The segment of a page that never has one."""
 _TAIL_LIFE = SEVEN_DAYS // timedelta(microseconds=1)
 _REBUILD_ROWS = 500
-_VIEWS = (
+VIEWS = (
     "forgotten",
     "step_keys",
     "exchanges",
@@ -69,6 +70,7 @@ _VIEWS = (
     "labels",
     "policies",
 )
+"""The tables of views.sql."""
 
 
 def subject_of(payload: Payload) -> str:
@@ -92,6 +94,7 @@ def subject_of(payload: Payload) -> str:
         case (
             SegmentVisited(segment=id)
             | SegmentPromoted(segment=id)
+            | SegmentPinned(segment=id)
             | SegmentEvicted(segment=id)
             | KnowledgeRemoved(document=id)
         ):
@@ -142,18 +145,20 @@ def labels_of(payload: Payload) -> tuple[str, Sequence[str], Metadata]:
 
 def rebuild(db: Database, events: Callable[[int, int], Sequence[tuple[int, Event]]]) -> None:
     """Empty the views and fold the log again, `events(after, limit)` at a time, in the open transaction."""
-    db.reset_views(_VIEWS)
+    db.reset_views(VIEWS)
     db.execute("UPDATE users SET generation = 1, seen = 0")
-    _fold_tombstones(db)
     after = 0
     while batch := events(after, _REBUILD_ROWS):
         for user, event in batch:
             fold(db, user, event)
         after = batch[-1][1].seq
+    _fold_tombstones(db)
 
 
 def _fold_tombstones(db: Database) -> None:
-    """Keep the place of each forgotten exchange in its session's tree."""
+    """Keep the place of each forgotten exchange in its session's tree: last, since an erasure on the way
+    removes all of its user's.
+    """
     db.execute(
         "INSERT INTO exchanges"
         " SELECT user_id, subject, session, parent, 'forgotten', occurred, 0, 0, seq"
@@ -285,8 +290,9 @@ def _fold_page_forgotten(db: Database, user: int, event: Event, payload: PageFor
     session = "(SELECT session FROM exchanges WHERE user_id = ?1 AND id = ?2)"
     live = "FROM exchanges x WHERE x.user_id = ?1 AND x.session = s.id AND x.state <> 'forgotten'"
     db.execute(
-        "UPDATE sessions AS s SET (exchanges, started, last) ="
-        f" (SELECT count(*), coalesce(min(x.started), 0), coalesce(max(x.finished), 0) {live})"
+        "UPDATE sessions AS s SET (exchanges, started, last, first) ="
+        " (SELECT count(*), coalesce(min(x.started), 0), coalesce(max(x.finished), 0),"
+        f" coalesce(min(x.first), 0) {live})"
         f" WHERE s.user_id = ?1 AND s.id = {session}",
         named,
     )
@@ -359,13 +365,15 @@ def _fold_segment(db: Database, user: int, event: Event, payload: SegmentChanged
     )
     _redact(db, older, (user, segment.id, event.seq))
     db.execute(
-        "INSERT INTO segments VALUES (?, ?, ?, ?, 'live', ?, ?, ?, ?, ?)"
+        "INSERT INTO segments VALUES (?, ?, ?, ?, 'live', ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (user_id, id) DO UPDATE SET"
         " seq = excluded.seq, state = excluded.state, level = excluded.level, touched = excluded.touched,"
-        " fade = excluded.fade, episode = excluded.episode, changed = excluded.changed",
+        " fade = excluded.fade, episode = excluded.episode, changed = excluded.changed,"
+        " counted_by = excluded.counted_by",
         (
             *(user, segment.id, event.seq, segment.owner),
             *(heat.level, _optional(heat.touched), heat.fade_hours, segment.episode, event.seq),
+            heat.counted_by,
         ),
     )
 
@@ -385,16 +393,17 @@ def _spoil_segment(db: Database, user: int, event: Event, page: str) -> None:
 def _fold_visited(db: Database, user: int, event: Event, payload: SegmentVisited) -> None:
     heat = payload.heat
     db.execute(
-        "UPDATE segments SET level = ?, touched = ?, fade = ?, changed = ? WHERE user_id = ? AND id = ?",
+        "UPDATE segments SET level = ?, touched = ?, fade = ?, counted_by = ?, changed = ?"
+        " WHERE user_id = ? AND id = ?",
         (
-            *(heat.level, _optional(heat.touched), heat.fade_hours, event.seq),
+            *(heat.level, _optional(heat.touched), heat.fade_hours, heat.counted_by, event.seq),
             *(user, payload.segment),
         ),
     )
 
 
-def _fold_promoted(db: Database, user: int, event: Event, payload: SegmentPromoted) -> None:
-    """The state that comes with it says so; there is nothing else to fold."""
+def _fold_promoted(db: Database, user: int, event: Event, payload: SegmentPromoted | SegmentPinned) -> None:
+    """The state that comes with it, or follows, says so; there is nothing else to fold."""
 
 
 def _fold_evicted(db: Database, user: int, event: Event, payload: SegmentEvicted) -> None:
@@ -570,7 +579,7 @@ def _fold_erased(db: Database, user: int, event: Event, payload: UserErased) -> 
     db.execute("UPDATE users SET generation = ?, seen = 0 WHERE id = ?", (payload.generation, user))
     before = (user, event.seq)
     _redact(db, "SELECT seq FROM events WHERE user_id = ? AND seq < ?", before)
-    for view in set(_VIEWS) - {"step_keys", "injections", "labels"}:
+    for view in set(VIEWS) - {"step_keys", "injections", "labels"}:
         db.execute(f"DELETE FROM {view} WHERE user_id = ?", (user,))
     db.execute(
         "UPDATE events SET session = '', parent = NULL, subject = '' WHERE user_id = ? AND seq < ?", before
@@ -587,6 +596,7 @@ _FOLDS: dict[type[msgspec.Struct], Callable[[Database, int, Event, Any], None]] 
     SegmentChanged: _fold_segment,
     SegmentVisited: _fold_visited,
     SegmentPromoted: _fold_promoted,
+    SegmentPinned: _fold_promoted,
     SegmentEvicted: _fold_evicted,
     PageForgotten: _fold_page_forgotten,
     RecallJudged: _fold_judged,

@@ -76,6 +76,7 @@ CREATE TABLE segments (
     fade REAL NOT NULL,
     episode TEXT NOT NULL,
     changed INTEGER NOT NULL,
+    counted_by TEXT NOT NULL,
     PRIMARY KEY (user_id, id)
 ) WITHOUT ROWID;
 CREATE INDEX segments_by_change ON segments (user_id, owner, changed);

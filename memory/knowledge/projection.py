@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hearth.memory.events.kinds import Event, KnowledgeLoaded, KnowledgeRemoved
 from hearth.memory.knowledge.records import chunk_ids, everybody
-from hearth.memory.ports import EventLog, LongTerm, ShortTerm
+from hearth.memory.ports import EventLog, Projected, ShortTerm
 from hearth.memory.tiers.indexed import index_record
 from hearth.memory.types import Scope
 
@@ -17,7 +17,7 @@ DELETED = 500
 class KnowledgeProjection:
     """A part of the index projector. It reads which version is in force, so that a repeat changes nothing."""
 
-    def __init__(self, *, log: EventLog, short_term: ShortTerm, long_term: LongTerm) -> None:
+    def __init__(self, *, log: EventLog, short_term: ShortTerm, long_term: Projected) -> None:
         self._log = log
         self._short_term = short_term
         self._long_term = long_term

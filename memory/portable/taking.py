@@ -23,6 +23,7 @@ from hearth.memory.events.kinds import (
     RecallJudged,
     SegmentChanged,
     SegmentEvicted,
+    SegmentPinned,
     SegmentPromoted,
     SegmentVisited,
 )
@@ -38,7 +39,7 @@ BATCH_EVENTS: Final = 500
 _BATCH_BYTES: Final = 8_000_000
 _READ_ROWS: Final = 500
 _TOMBSTONES: Final = ("memory.forgotten", "page.forgotten")
-_OF_SEGMENTS: Final = (SegmentChanged, SegmentVisited, SegmentPromoted, SegmentEvicted)
+_OF_SEGMENTS: Final = (SegmentChanged, SegmentVisited, SegmentPromoted, SegmentPinned, SegmentEvicted)
 
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):

@@ -65,7 +65,7 @@ async def question_of(log: EventLog, trace: Trace) -> Query | None:
         return None
     return Query(
         text=exchange.user_text,
-        before=await _before(log, exchange) if trace.conditions.before else "",
+        before=await before_of(log, exchange) if trace.conditions.before else "",
         at=exchange.started_at,
         timezone=trace.conditions.timezone,
     )
@@ -77,7 +77,7 @@ async def _exchange(log: EventLog, trace: Trace) -> Exchange | None:
     return next((exchange for exchange in found if exchange.trace == trace.id), None)
 
 
-async def _before(log: EventLog, exchange: Exchange) -> str:
+async def before_of(log: EventLog, exchange: Exchange) -> str:
     """The turn before, as a transcript has it: the reply of the exchange before, or else its question."""
     tenant, user = exchange.scope.tenant, exchange.scope.user
     parent = parent_of(await log.steps(tenant, user, exchange.id))

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from hearth.memory.errors import BadInput
 from hearth.memory.ports import Embedder, Indexed, SearchRequest
+from hearth.memory.stores.edge_fresh import settle
 from hearth.memory.stores.edge_index import EdgeIndex
 from hearth.memory.stores.hits import decode_hits, decode_record, encode_hits
 from hearth.memory.stores.telling import embed_telling
@@ -34,6 +35,7 @@ class EdgeLongTerm:
 
     def __init__(self, directory: Path, embedder: Embedder) -> None:
         self._embedder = embedder
+        settle(directory)
         self._index = EdgeIndex(directory, embedder=embedder.name, dimension=embedder.dimension)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="hearth-edge")
 

@@ -60,7 +60,11 @@ class Collection:
         self.writes = 0
         self._lock = FileLock(self.folder / "lock", timeout=LOCK_SECONDS, thread_local=False)
         self._acquire()
-        self._describe(embedder, dimension, loader)
+        try:
+            self._describe(embedder, dimension, loader)
+        except StoreUnavailable:
+            self._lock.release()
+            raise
         self._config = _config(dimension)
         self._tidy()
         self.shard = self._open()
@@ -146,6 +150,12 @@ class Collection:
         found = json.loads(path.read_text()) if path.exists() else None
         if found == mine:
             return
+        if found is not None and found.get("format", 0) > _FORMAT:
+            cause = (
+                f"{self.folder} was written by a newer Hearth (format {found['format']}, this one knows"
+                f" {_FORMAT}): upgrade Hearth, or move that folder away, and it is made anew from the log"
+            )
+            raise StoreUnavailable(PART, cause)
         if found is not None and found | {"loader": loader} != mine:
             _log.warning("%s says %s, this program writes %s; it is made anew", path, found, mine)
             rmtree(self.folder / _SHARD, ignore_errors=True)

@@ -29,10 +29,12 @@ from hearth.memory.stores.hybrid import (
     search,
 )
 from hearth.memory.stores.points import (
+    MADE_OF,
     RECORD,
     WORDS,
     Kept,
     kept_of,
+    kept_vectors_of,
     payload_of,
     point_digest,
     record_dimensions,
@@ -41,7 +43,7 @@ from hearth.memory.stores.points import (
 )
 from hearth.memory.stores.telling import telling_text
 from hearth.memory.stores.terms import QueryTerms, terms_of
-from hearth.memory.stores.vector_index import PART, Embedded
+from hearth.memory.stores.vector_index import PART, Embedded, KeptVectors
 from hearth.memory.tiers.indexed import sides_of
 from hearth.memory.types import Vector
 
@@ -146,6 +148,14 @@ class EdgeIndex:
             with piece():
                 found |= self._vectors(owner, ids[start : start + _VECTORS])
         return found
+
+    def kept(self, records: Sequence[tuple[str, str]]) -> dict[tuple[str, str], KeptVectors]:
+        """See VectorIndex."""
+        asked: dict[qdrant.PointId, tuple[str, str]] = {_point(*one): one for one in records}
+        with _translated():
+            points = self.collection.shard.retrieve(list(asked), [MADE_OF], ["text", "context"])
+        found = ((asked[point.id], kept_vectors_of(point.payload, point.vector)) for point in points)
+        return {one: vectors for one, vectors in found if vectors is not None}
 
     def delete(self, owner: str, ids: Sequence[str]) -> None:
         """See VectorIndex."""
@@ -254,7 +264,7 @@ def _point_of(one: Embedded, sides: Sequence[Mapping[int, int]]) -> qdrant.Point
         "context": one.context,
         "lexical": qdrant.SparseVector(*record_dimensions(sides)),
     }
-    return qdrant.Point(_point(record.scope.owner, record.id), vectors, payload_of(record, sides))
+    return qdrant.Point(_point(record.scope.owner, record.id), vectors, payload_of(one.item, sides))
 
 
 def _query(near: Near) -> qdrant.Query:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -78,6 +78,19 @@ class InMemoryShortTerm:
         held = {page.id: page for page in subject.user.settle(pages)}
         subject.pages |= held
         for owner in {subject.user.pages[id].owner for id in held}:
+            subject.remove(subject.user.evict(owner, self._bounds))
+
+    async def restore(
+        self, scope: Scope, generation: int, pages: Sequence[Page], *, waiting: Collection[str]
+    ) -> None:
+        """See ShortTerm."""
+        subject = self._admit(scope, generation)
+        if subject is None:
+            return
+        gone, fresh = subject.user.restore(pages, waiting)
+        subject.remove(gone)
+        subject.pages |= {page.id: page for page in fresh}
+        for owner in {held.owner for held in subject.user.pages.values()}:
             subject.remove(subject.user.evict(owner, self._bounds))
 
     async def drop(self, scope: Scope, records: Sequence[str]) -> None:

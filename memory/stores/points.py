@@ -12,7 +12,9 @@ import msgspec
 from hearth.memory.errors import BadInput
 from hearth.memory.events.codec import micros
 from hearth.memory.filters import fold_text, kind_of, metadata_of, tags_of
+from hearth.memory.ports import Indexed
 from hearth.memory.stores.terms import QueryTerms, saturated, together
+from hearth.memory.stores.vector_index import KeptVectors
 from hearth.memory.stores.words import packed_words
 from hearth.memory.tiers.indexed import record_text
 from hearth.memory.types import Record, Vector
@@ -21,6 +23,9 @@ RECORD = "record"
 """The payload's field that holds the record, as JSON."""
 WORDS = "words"
 """The payload's field that holds the record's counted words by side, packed."""
+
+MADE_OF = "made_of"
+"""The payload's field that tells what texts the point's vectors were made of."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -33,11 +38,13 @@ def point_digest(owner: str, record: str, *, size: int) -> bytes:
     return blake2b(f"{owner}\n{record}".encode(), digest_size=size).digest()
 
 
-def payload_of(record: Record, sides: Sequence[Mapping[int, int]]) -> dict[str, object]:
-    """The record itself, its sides' counted terms, and what a search can be restricted by.
+def payload_of(item: Indexed, sides: Sequence[Mapping[int, int]]) -> dict[str, object]:
+    """The record itself, its sides' counted terms, what its vectors were made of, and what a search can be
+    restricted by.
 
     Raises BadInput for a lone surrogate.
     """
+    record = item.record
     scope = record.scope
     return {
         "owner": scope.owner,
@@ -52,6 +59,7 @@ def payload_of(record: Record, sides: Sequence[Mapping[int, int]]) -> dict[str, 
         "tags": list(tags_of(record)),
         "metadata": metadata_of(record),
         "folded": fold_text(record_text(record)),
+        MADE_OF: [text_key(item.text), text_key(item.context)],
         WORDS: packed_words(sides),
         RECORD: _stored(record),
     }
@@ -78,6 +86,23 @@ def record_of(payload: Mapping[str, object] | None) -> msgspec.Raw:
 def text_vector_of(vectors: object) -> Vector:
     """The `text` vector out of the named ones that an index returns of a point."""
     return cast("Mapping[str, Vector]", vectors)["text"]
+
+
+def text_key(text: str) -> str:
+    """Tells a text from others of the same record, so that a vector is used again for the text that it was
+    made of alone. It stands beside the record and goes with it.
+    """
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=12).hexdigest()
+
+
+def kept_vectors_of(payload: Mapping[str, object] | None, vectors: object) -> KeptVectors | None:
+    """A point's vectors with what they were made of; None for a point that does not say it."""
+    made_of = (payload or {}).get(MADE_OF)
+    if not isinstance(made_of, list):
+        return None
+    text, context = made_of
+    named = cast("Mapping[str, Vector]", vectors)
+    return KeptVectors(made_of=(str(text), str(context)), text=named["text"], context=named["context"])
 
 
 def record_dimensions(sides: Sequence[Mapping[int, int]]) -> tuple[list[int], list[float]]:

@@ -33,10 +33,12 @@ from hearth.memory.stores.hybrid import (
     search,
 )
 from hearth.memory.stores.points import (
+    MADE_OF,
     RECORD,
     WORDS,
     Kept,
     kept_of,
+    kept_vectors_of,
     payload_of,
     point_digest,
     record_dimensions,
@@ -49,7 +51,7 @@ from hearth.memory.stores.qdrant_server import QdrantServer
 from hearth.memory.stores.sqlite_terms import SqliteTerms
 from hearth.memory.stores.telling import telling_text
 from hearth.memory.stores.terms import QueryTerms, TermStats, terms_of
-from hearth.memory.stores.vector_index import PART, Embedded
+from hearth.memory.stores.vector_index import PART, Embedded, KeptVectors
 from hearth.memory.tiers.indexed import sides_of
 from hearth.memory.types import Vector
 
@@ -209,6 +211,26 @@ class QdrantIndex:
             )
         return {asked[one.id]: text_vector_of(one.vector) for one in found}
 
+    def kept(self, records: Sequence[tuple[str, str]]) -> dict[tuple[str, str], KeptVectors]:
+        """See VectorIndex: one request."""
+        if not records:
+            return {}
+        asked: dict[_Id, tuple[str, str]] = {_point(*one): one for one in records}
+        owners = _condition(owned_by(*dict.fromkeys(owner for owner, _ in records)))
+        only = models.Filter(must=[owners, models.HasIdCondition(has_id=list(asked))])
+        points, _ = self._read(
+            lambda client, name, seconds: client.scroll(
+                name,
+                only,
+                limit=len(asked),
+                with_payload=_MADE_OF_ONLY,
+                with_vectors=["text", "context"],
+                timeout=seconds,
+            )
+        )
+        found = ((asked[point.id], kept_vectors_of(point.payload, point.vector)) for point in points)
+        return {one: vectors for one, vectors in found if vectors is not None}
+
     def delete(self, owner: str, ids: Sequence[str]) -> None:
         """See VectorIndex."""
         if ids:
@@ -325,6 +347,7 @@ class _Search:
 _ORDERING = models.WriteOrdering.MEDIUM
 """In a cluster: so that a removal is not overtaken by the write before it, which another node was given."""
 _RECORD_ONLY = models.PayloadSelectorInclude(include=[RECORD])
+_MADE_OF_ONLY = models.PayloadSelectorInclude(include=[MADE_OF])
 _RECORD_AND_WORDS = models.PayloadSelectorInclude(include=[RECORD, WORDS])
 
 
@@ -365,7 +388,7 @@ def _point_of(one: Embedded, sides: Sequence[Mapping[int, int]]) -> models.Point
             "context": one.context,
             "lexical": models.SparseVector(indices=indices, values=values),
         },
-        payload=payload_of(record, sides),
+        payload=payload_of(one.item, sides),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias, TypeVar
 
@@ -139,6 +139,26 @@ class RedisShortTerm:
 
         await self._change(keys, change)
 
+    async def restore(
+        self, scope: Scope, generation: int, pages: Sequence[Page], *, waiting: Collection[str]
+    ) -> None:
+        """See ShortTerm."""
+        keys = self._keys(scope)
+
+        def change(user: User) -> list[Command]:
+            if not user.admits(generation):
+                return []
+            commands = _renewed(user, keys, generation)
+            gone, fresh = user.restore(pages, waiting)
+            commands += _gone(keys, gone)
+            for page in fresh:
+                commands += _written(keys, page, user.pages[page.id])
+            for owner in {held.owner for held in user.pages.values()}:
+                commands += _gone(keys, user.evict(owner, self._bounds))
+            return commands
+
+        await self._change(keys, change)
+
     async def drop(self, scope: Scope, records: Sequence[str]) -> None:
         """Remove those pages of the user, whichever agent's, and all blocks that are theirs or show them."""
         keys, gone = self._keys(scope), frozenset(records)
@@ -169,10 +189,7 @@ class RedisShortTerm:
 
     def _hold(self, user: User, keys: _Keys, page: Page, vector: Embedding | None) -> list[Command]:
         held = user.put(page)
-        commands: list[Command] = [
-            ("HSET", keys.pages, page.id, _encode(page)),
-            ("ZADD", keys.order(held.owner), held.occurred, _member(page.id, held)),
-        ]
+        commands = _written(keys, page, held)
         if vector is not None:
             commands.append(("HSET", keys.vectors, page.id, pack_embedding(vector)))
         return commands + _gone(keys, user.evict(held.owner, self._bounds))
@@ -245,6 +262,13 @@ def _wiped(user: User, keys: _Keys, generation: int) -> list[Command]:
     every = [keys.pages, keys.vectors, *map(keys.order, owners), *map(keys.blocks, user.sessions)]
     user.wipe(generation)
     return [("DEL", key) for key in every]
+
+
+def _written(keys: _Keys, page: Page, held: HeldPage) -> list[Command]:
+    return [
+        ("HSET", keys.pages, page.id, _encode(page)),
+        ("ZADD", keys.order(held.owner), held.occurred, _member(page.id, held)),
+    ]
 
 
 def _gone(keys: _Keys, pages: Sequence[tuple[str, HeldPage]]) -> list[Command]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.resources import files
@@ -89,6 +89,12 @@ class SqliteShortTerm:
         Raises StoreUnavailable.
         """
         await self._write(lambda: self._settle(scope, pages))
+
+    async def restore(
+        self, scope: Scope, generation: int, pages: Sequence[Page], *, waiting: Collection[str]
+    ) -> None:
+        """See ShortTerm. Raises StoreUnavailable."""
+        await self._write(lambda: self._restore(scope.person, generation, pages, waiting))
 
     async def drop(self, scope: Scope, records: Sequence[str]) -> None:
         """Remove those pages of the user, whichever agent's, and all blocks that are theirs or show them.
@@ -187,6 +193,28 @@ class SqliteShortTerm:
             for owner in owners:
                 self._evict(writer, subject, owner)
 
+    def _restore(
+        self, subject: str, generation: int, pages: Sequence[Page], waiting: Collection[str]
+    ) -> None:
+        with self._transaction() as writer:
+            if not _admit(writer, subject, generation):
+                return
+            writer.execute("UPDATE generations SET filled = 1 WHERE subject = ?", (subject,))
+            held = dict(writer.execute("SELECT id, settled FROM pages WHERE subject = ?", (subject,)))
+            given = {page.id for page in pages}
+            gone = [(subject, id) for id, settled in held.items() if settled and id not in given]
+            writer.executemany("DELETE FROM pages WHERE subject = ? AND id = ?", gone)
+            for page in pages:
+                if page.id in waiting and page.id in held:
+                    continue
+                _put_page(writer, subject, page, None)
+                if page.id not in waiting:
+                    settled = "UPDATE pages SET settled = 1 WHERE subject = ? AND id = ?"
+                    writer.execute(settled, (subject, page.id))
+            owners = writer.execute("SELECT DISTINCT owner FROM pages WHERE subject = ?", (subject,))
+            for (owner,) in owners.fetchall():
+                self._evict(writer, subject, owner)
+
     def _drop(self, scope: Scope, records: Sequence[str]) -> None:
         keys = [(scope.person, record) for record in records]
         with self._transaction() as writer:
@@ -249,11 +277,16 @@ def _translated() -> Iterator[None]:
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, timeout=5)
     try:
-        for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON"):
-            connection.execute(f"PRAGMA {pragma}")
         (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version > SCHEMA_VERSION:
+            raise sqlite3.OperationalError(
+                f"{path} was written by a newer Hearth (version {version}, this one knows {SCHEMA_VERSION}):"
+                " upgrade Hearth, or move that file away, and it is made anew from the log"
+            )
         if version not in (0, SCHEMA_VERSION):
             raise sqlite3.DatabaseError(f"it is of version {version}, not {SCHEMA_VERSION}")
+        for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON"):
+            connection.execute(f"PRAGMA {pragma}")
         connection.executescript((files(__package__) / "sqlite_short_term.sql").read_text())
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     except sqlite3.Error:

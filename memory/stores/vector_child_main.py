@@ -51,16 +51,18 @@ def _succession(what: wire.Open) -> Succession:
     embedder = load_embedder(what.embedder)
     # Each form imports a library of its own, which takes half a second and 50 MB.
     if what.qdrant is None:
+        from hearth.memory.stores.edge_fresh import settle
         from hearth.memory.stores.edge_succession import EdgeSuccession
 
+        settle(Path(what.directory))
         return EdgeSuccession(Path(what.directory), embedder, what.embedder)
     from hearth.memory.stores.qdrant_succession import QdrantSuccession
 
-    terms = _shared_terms(what.postgres_url, what.qdrant.connections)
+    terms = shared_terms(what.postgres_url, what.qdrant.connections)
     return QdrantSuccession(what.qdrant, Path(what.directory), embedder, what.embedder, terms=terms)
 
 
-def _shared_terms(url: str, connections: int) -> Callable[[], TermStats] | None:
+def shared_terms(url: str, connections: int) -> Callable[[], TermStats] | None:
     """Makes the statistics that several processes share; None: each keeps its own."""
     if not url:
         return None

@@ -26,6 +26,16 @@ class Embedded:
     context: Vector
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptVectors:
+    """The vectors of a record as they stand in an index."""
+
+    made_of: tuple[str, str]
+    """`text_key` of the text and of the context that they were made of."""
+    text: Vector
+    context: Vector
+
+
 class VectorIndex(Protocol):
     """Records of many owners in one collection; every read and removal is bound to owners.
 
@@ -100,6 +110,10 @@ class VectorIndex(Protocol):
         """The `text` vectors of those of the ids that the owner has, by id; searches may go on between two
         `piece()`.
         """
+        ...
+
+    def kept(self, records: Sequence[tuple[str, str]]) -> dict[tuple[str, str], KeptVectors]:
+        """The vectors of those of the records, named by owner and id, that the index has."""
         ...
 
     def delete(self, owner: str, ids: Sequence[str]) -> None:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
+from msgspec import structs
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 NOTHING: Final = -1e308
@@ -34,6 +35,15 @@ class HeatPolicy(msgspec.Struct, frozen=True, kw_only=True):
     promotion: float = 5.0
     """Heat from which what a segment has gained goes to long-term memory."""
 
+    @property
+    def counts(self) -> str:
+        """What touches are counted by: heat that was counted by something else has to be counted anew."""
+        return f"{self.visit}/{self.seen}/{self.page}/{self.fade_hours}"
+
+    def worth(self, *, used: bool) -> float:
+        """Of a recall that the reply drew on, or did not."""
+        return self.visit if used else self.visit * self.seen
+
 
 class Heat(msgspec.Struct, frozen=True, kw_only=True):
     """The heat of one segment, for ever comparable with that of others of the same `fade_hours`."""
@@ -43,6 +53,8 @@ class Heat(msgspec.Struct, frozen=True, kw_only=True):
     touched: datetime | None = None
     """When it was last touched."""
     fade_hours: float = 24.0
+    counted_by: str = ""
+    """`HeatPolicy.counts` of its first touch."""
 
 
 def touch(heat: Heat, weight: float, at: datetime, policy: HeatPolicy) -> Heat:
@@ -50,7 +62,8 @@ def touch(heat: Heat, weight: float, at: datetime, policy: HeatPolicy) -> Heat:
     heat = _of_policy(heat, policy)
     added = math.log(weight) + _age(at, policy) if weight > 0 else NOTHING
     last = at if heat.touched is None else max(heat.touched, at)
-    return Heat(level=_sum(heat.level, added), touched=last, fade_hours=policy.fade_hours)
+    by = policy.counts if heat.touched is None else heat.counted_by
+    return Heat(level=_sum(heat.level, added), touched=last, fade_hours=policy.fade_hours, counted_by=by)
 
 
 def with_page(
@@ -83,9 +96,9 @@ def warmth(heat: Heat, at: datetime, policy: HeatPolicy) -> float:
 def _of_policy(heat: Heat, policy: HeatPolicy) -> Heat:
     """The same heat by another fading, from its last touch on: what it was stays, how it fades changes."""
     if heat.fade_hours == policy.fade_hours or heat.touched is None:
-        return Heat(level=heat.level, touched=heat.touched, fade_hours=policy.fade_hours)
+        return structs.replace(heat, fade_hours=policy.fade_hours)
     then = heat.level - _hours(heat.touched) / heat.fade_hours
-    return Heat(level=then + _age(heat.touched, policy), touched=heat.touched, fade_hours=policy.fade_hours)
+    return structs.replace(heat, level=then + _age(heat.touched, policy), fade_hours=policy.fade_hours)
 
 
 def _age(at: datetime, policy: HeatPolicy) -> float:

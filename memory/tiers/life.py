@@ -21,6 +21,12 @@ class RetentionPolicy(Struct, frozen=True, kw_only=True):
 
     dialogue_days: float | None = None
     """Of an exchange, with the facts and summaries that rest on it alone."""
+    fact_days: float | None = None
+    persona_days: float | None = None
+    episode_days: float | None = None
+    """Since the last of it was said."""
+    knowledge_days: float | None = None
+    """Since a document was loaded."""
     payload_days: float | None = None
     """Of an event's payload in the log itself, before it goes to an archive."""
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-Reason: TypeAlias = Literal["pages", "session pages", "tokens", "age"]
+Reason: TypeAlias = Literal["pages", "session pages", "tokens", "session tokens", "age"]
 
 BYTES_PER_TOKEN: Final = 4
 """About."""
@@ -24,6 +23,8 @@ class ShortTermPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Of one session."""
     tokens: int = 8_000
     """Of their texts, by about four bytes each."""
+    session_tokens: int | None = None
+    """Of one session's, likewise; None: any number within those of the user."""
     days: float = 30.0
     """Age beyond which a page is not short-term memory any more."""
     important: float = 0.7
@@ -71,7 +72,15 @@ def _over(pages: Sequence[Waiting], page: Waiting, policy: ShortTermPolicy) -> R
         return "pages"
     if sum(one.size for one in pages) > policy.tokens * BYTES_PER_TOKEN:
         return "tokens"
-    sessions = Counter(one.session for one in pages)
-    if page.session and sessions[page.session] > policy.session_pages:
+    return _over_in_session([one for one in pages if one.session == page.session], page, policy)
+
+
+def _over_in_session(pages: Sequence[Waiting], page: Waiting, policy: ShortTermPolicy) -> Reason | None:
+    if not page.session:
+        return None
+    if len(pages) > policy.session_pages:
         return "session pages"
+    most = policy.session_tokens
+    if most is not None and sum(one.size for one in pages) > most * BYTES_PER_TOKEN:
+        return "session tokens"
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -16,7 +17,7 @@ from hearth.memory.tiers.heat import Heat, HeatPolicy, order
 from hearth.memory.tiers.keywords import counted, leading, overlap
 from hearth.memory.types import Embedding, Segment, Vector
 
-Reason: TypeAlias = Literal["segments", "pages", "bytes", "age"]
+Reason: TypeAlias = Literal["segments", "pages", "bytes", "age", "session segments"]
 """The limit for which a segment is evicted."""
 
 _SCALE: Final = 127.0
@@ -58,6 +59,12 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Of the pages' texts."""
     days: float | None = None
     """Since a segment was last touched."""
+    session_segments: int | None = None
+    """Whose latest page is of one session."""
+    episodes: int | None = 2_000
+    """Of segments that have left."""
+    episode_bytes: int | None = None
+    """Of their texts."""
 
 
 class Evicted(NamedTuple):
@@ -178,6 +185,19 @@ def leaving(
         first = waiting.pop(0)
         left.remove(first)
         gone.append(Evicted(first, reason))
+    return [*gone, *(Evicted(one, "session segments") for one in _crowding(left, waiting, limits))]
+
+
+def _crowding(left: Sequence[Segment], coldest: Sequence[Segment], limits: Limits) -> list[Segment]:
+    """The coldest of sessions that have more segments than one may; pages without a session crowd nobody."""
+    if limits.session_segments is None:
+        return []
+    counts = Counter(one.session for one in left if one.session)
+    gone: list[Segment] = []
+    for one in coldest:
+        if counts[one.session] > limits.session_segments:
+            counts[one.session] -= 1
+            gone.append(one)
     return gone
 
 

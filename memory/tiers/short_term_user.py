@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from hashlib import blake2b
 
 import msgspec
@@ -96,6 +96,20 @@ class User(msgspec.Struct, kw_only=True, array_like=True):
             return False
         held.settled, held.size = True, text_size(page)
         return True
+
+    def restore(
+        self, pages: Sequence[Page], waiting: Collection[str]
+    ) -> tuple[list[tuple[str, HeldPage]], list[Page]]:
+        """Hold those in place of the settled ones; returns what is held no more, and whose texts follow."""
+        self.filled = True
+        given = {page.id for page in pages}
+        gone = [id for id, held in self.pages.items() if held.settled and id not in given]
+        fresh = [page for page in pages if page.id not in waiting or page.id not in self.pages]
+        left = [(id, self.pages.pop(id)) for id in gone]
+        for page in fresh:
+            held = self.put(page)
+            held.settled = held.settled or page.id not in waiting
+        return left, fresh
 
     def evict(self, owner: str, bounds: Bounds) -> list[tuple[str, HeldPage]]:
         """Let go what the bounds say, and return it."""

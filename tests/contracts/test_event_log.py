@@ -716,20 +716,48 @@ async def test_exchanges_that_were_shown_a_record_are_found(log: EventLog) -> No
     assert await log.shown_in("acme", "alice", [], limit=10) == []
 
 
+OLD = {"dialogue": START - MINUTE}
+
+
 async def test_what_has_outlived_its_time_is_found_by_tenant(log: EventLog) -> None:
     """Expired memories and old exchanges, with what is needed to forget them; each until it is forgotten."""
     await log.append([step("x1", at=START - 2 * MINUTE), step("x2"), memory("a", id="m1", expires_at=START)])
     await log.append([memory("b", id="m2", expires_at=START + MINUTE), memory("c", id="m3")])
     assert await log.tenants() == ["acme"]
-    due = await log.outlived("acme", now=START, before=START - MINUTE, limit=10)
-    assert [(one.user, one.generation, one.id, one.is_exchange) for one in due] == [
-        *(("alice", 1, "m1", False), ("alice", 1, "x1", True)),
+    due = await log.outlived("acme", now=START, before=OLD, limit=10)
+    assert [(one.user, one.generation, one.id, one.kind) for one in due] == [
+        *(("alice", 1, "m1", "fact"), ("alice", 1, "x1", "dialogue")),
     ]
-    assert [one.id for one in await log.outlived("acme", now=START, before=None, limit=10)] == ["m1"]
-    assert len(await log.outlived("acme", now=START, before=START - MINUTE, limit=1)) == 1
-    assert await log.outlived("rivals", now=START, before=START, limit=10) == []
+    assert [one.id for one in await log.outlived("acme", now=START, before={}, limit=10)] == ["m1"]
+    assert len(await log.outlived("acme", now=START, before=OLD, limit=1)) == 1
+    facts = await log.outlived("acme", now=START, before={"fact": START + MINUTE, "persona": START}, limit=10)
+    assert [(one.id, one.expired) for one in facts] == [("m1", True), ("m2", False), ("m3", False)]
+    assert await log.outlived("rivals", now=START, before={"dialogue": START}, limit=10) == []
     await log.append([forget_memory("m1"), forget_page("x1")])
-    assert await log.outlived("acme", now=START, before=START - MINUTE, limit=10) == []
+    assert await log.outlived("acme", now=START, before=OLD, limit=10) == []
+
+
+# -- walks --------------------------------------------------------------------------------------------------
+
+
+async def test_a_walk_comes_to_every_standing_record_once(log: EventLog) -> None:
+    """Active pages with the page before, then live memories, in parts of any size; none that is forgotten."""
+    first, second, gone = (f"{n:032x}" for n in range(3))
+    steps = [step(first), step(second, parent=first), step(gone)]
+    pages = [page(first, user_text="one"), page(second, user_text="two", previous=first), page(gone)]
+    kept = [memory("tea"), memory("coffee", user="bob"), memory("old", expires_at=START)]
+    await log.append([*steps, *pages, *kept, forget_page(gone)])
+    walk, walked = await log.begin_walk(), []
+    while walk.part != "done":
+        some, walk = await log.walk(walk, limit=1)
+        walked += some
+    found = {getattr(one.record, "user_text", "") or one.record.text: one.previous for one in walked}
+    assert [name for name in found if name in ("one", "two")] == ["one", "two"]
+    assert set(found) == {"one", "two", "tea", "coffee"}
+    assert (found["two"] and found["two"].id, found["one"]) == (first, None)
+    assert await log.following_pages("acme", "alice", first) == [second]
+    assert await log.unindexed("acme", "alice") == [first, second]
+    assert [one.scope.user for one in await log.walk_users(after=0, limit=9)] == ["alice", "bob"]
 
 
 # -- finding events ------------------------------------------------------------------------------------------

@@ -367,11 +367,44 @@ async def test_what_was_dropped_leaves_the_files(tmp_path: Path) -> None:
     assert b"t2" in left
 
 
-async def test_a_file_of_another_version_is_set_aside(tmp_path: Path) -> None:
-    """What this program can't read is kept aside, and the store starts empty and says so."""
+async def test_restored_pages_stand_in_place_of_the_settled_ones(store: ShortTerm) -> None:
+    """Replay's are held instead of what was settled; what waits for the index stays, and so do blocks."""
+    await push(store, 1, 2, 9)
+    await store.push(bare(9), vector=None, block=block(9))
+    await store.settle(ALICE, [page(1), page(2)])
+    await store.restore(ALICE, 1, [page(n) for n in (2, 3, 4, 5, 9)], waiting={page(9).id})
+    assert await texts(store) == ["t4", "t5", "t9"]
+    view = await store.latest(ALICE, limit=5)
+    assert (view.known, [one.text for one in view.blocks]) == (True, ["block 9"])
+    await push(store, 10, 11, 12)
+    assert await texts(store) == ["t9", "t10", "t11", "t12"]
+
+
+async def test_pages_of_an_erased_generation_are_not_restored(store: ShortTerm) -> None:
+    """A replay that read before an erasure brings nothing back."""
+    await store.clear("acme", "alice", before=2)
+    await store.restore(ALICE, 1, [page(1)], waiting=set())
+    assert not await texts(store)
+
+
+async def test_a_newer_programs_file_is_refused(tmp_path: Path) -> None:
+    """It stays as it is, and the message says what to do."""
     path = tmp_path / "short.db"
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA user_version = 99")
+    before = path.read_bytes()
+    made = SqliteShortTerm(path)
+    with pytest.raises(StoreUnavailable, match=r"newer Hearth \(version 99, .*: upgrade Hearth, or move"):
+        await made.start()
+    await made.close()
+    assert path.read_bytes() == before
+
+
+async def test_a_file_of_an_older_version_is_set_aside(tmp_path: Path) -> None:
+    """What this program can't read is kept aside, and the store starts empty and says so."""
+    path = tmp_path / "short.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA user_version = 1")
     made = SqliteShortTerm(path)
     await made.start()
     assert await made.latest(ALICE, limit=1) == ShortTermView(known=False)

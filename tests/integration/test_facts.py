@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from hearth.memory.events.kinds import PageMoved
+from hearth.memory.tiers.heat import HeatPolicy
 from hearth.memory.tiers.life import LifePolicy
 from hearth.memory.tiers.overflow import ShortTermPolicy
 from hearth.memory.tiers.segments import Limits
@@ -261,3 +262,28 @@ async def test_facts_outlive_the_pages_that_they_were_read_from(tmp_path: Path) 
         assert await api.engine.log.read(kinds=["segment.evicted"])
         await move(api, left, "inactive")
         assert [one["value"] for one in await facts(api)] == ["Acme"]
+
+
+@pytest.mark.parametrize("limits", [Limits(segments=1), Limits()], ids=["evicted", "live"])
+async def test_an_episode_does_not_tell_what_ended_after_it_was_made(tmp_path: Path, limits: Limits) -> None:
+    """It is made anew by what its pages say now; what holds stays in it."""
+    life = LifePolicy(
+        short_term=ShortTermPolicy(pages=1), limits=limits, heat=HeatPolicy(promotion=0.1), facts="rules"
+    )
+
+    async def episodes(api: Api) -> str:
+        found = await api.engine.memories("acme", "alice")
+        return " ".join(one.text for one in found if one.type == "episode")
+
+    async with open_api(tmp_path, clock=ManualClock(), extractor=EmployerExtractor(), life=life) as api:
+        await say(api, "I work at Acme. My desk is green.")
+        for text in ("Some weather today.", "A tax form came.", "My shoes are wet."):
+            await say(api, text)
+        before = await episodes(api)
+        assert "I work at Acme." in before
+        await say(api, "I work at Borealis")
+        await api.engine.drain()
+        after = await episodes(api)
+        assert "Acme" not in after
+        assert ("My desk is green" in before) == ("My desk is green" in after)
+        assert any(one.type == "episode" for one in await api.engine.memories("acme", "alice"))

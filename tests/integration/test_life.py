@@ -20,7 +20,7 @@ from hearth.memory.events.kinds import (
     SegmentPromoted,
 )
 from hearth.memory.ports import KnownSegment
-from hearth.memory.tiers.heat import HeatPolicy, warmth
+from hearth.memory.tiers.heat import Heat, HeatPolicy, touch, warmth, with_page
 from hearth.memory.tiers.life import LifePolicy, RetentionPolicy
 from hearth.memory.tiers.overflow import ShortTermPolicy
 from hearth.memory.tiers.segments import Limits
@@ -202,6 +202,47 @@ async def test_a_forgotten_exchange_leaves_no_word_in_what_summed_it_up(api: Api
     assert any("leek soup" in one.text for one in episodes)
 
 
+ONE = Limits(segments=1, episodes=1)
+
+
+@pytest.mark.parametrize("life", [LifePolicy(short_term=ShortTermPolicy(pages=1), limits=ONE)])
+async def test_episodes_have_room_too(api: Api) -> None:
+    """Of segments that have left: the coldest goes, for good, and never one that is pinned."""
+    await say(api, *SOUP)
+    await say(api, *CARS, "So it is.", session="s2", minutes=3000)
+    (soup,) = [one for one in await api.engine.memories("acme", "alice") if one.type == "episode"]
+    await api.engine.amend("acme", "alice", soup.id, pinned=True)
+    await say(api, "My tax form has page 12.", "The tax office wants the form.", session="s3", minutes=3000)
+    await say(api, "Fine weather.", session="s3", minutes=3000)
+    left = [one for one in await api.engine.memories("acme", "alice") if one.metadata.get("live") is False]
+    assert [one.id for one in left] == [soup.id]
+    assert "no room: episodes" in {one.reason for one in await told(api, "memory.forgotten")}
+
+
+@pytest.mark.parametrize("life", [LifePolicy(short_term=ShortTermPolicy(pages=1), limits=Limits(segments=1))])
+async def test_a_pinned_segment_is_not_evicted_until_that_is_lifted(api: Api) -> None:
+    """Over REST, by who may write; what would go is told before, with the reason."""
+    await say(api, *SOUP)
+    (soup,) = await segments(api)
+    async with api.client("alice") as client:
+        assert (await client.put(f"/segments/{soup.id}/pin")).json() == {"id": soup.id, "pinned": True}
+        await api.engine.drain()
+        await say(api, *CARS, "So it is.", session="s2", minutes=3000)
+        gone = [one.segment for one in await told(api, "segment.evicted")]
+        assert soup.id not in gone
+        assert (await client.get("/tiers")).json()["mid_term"]["items"][-1]["pinned"]
+        assert (await client.delete(f"/segments/{soup.id}/pin")).status_code == 200
+        await api.engine.drain()
+        tried = (await client.get("/evictions", params={"days": 1})).json()["items"]
+        assert (tried[0]["id"], tried[0]["reason"]) in [(soup.id, "age"), (soup.id, "segments")]
+        assert (await client.put("/segments/5e2f/pin")).status_code == 404
+        assert (await client.put(f"/segments/{gone[0]}/pin")).status_code == 404
+    async with api.client("reader") as client:
+        assert (await client.put(f"/segments/{soup.id}/pin")).status_code == 403
+    async with api.client("bob") as client:
+        assert (await client.put(f"/segments/{soup.id}/pin")).status_code == 404
+
+
 async def test_a_page_that_leaves_its_branch_leaves_its_segment_and_can_come_back(api: Api) -> None:
     """It waits again, and moves on with the next that leaves."""
     soup = await say(api, *SOUP)
@@ -239,6 +280,69 @@ async def test_nothing_is_lost_and_nothing_is_twice(api: Api) -> None:
     assert all(isinstance(one, SegmentPromoted) for one in await told(api, "segment.promoted"))
     pages = [await api.engine.log.record("acme", "alice", id) for id in said]
     assert all(isinstance(page, Page) and page.state == "active" for page in pages)
+
+
+BY_KIND = LifePolicy(
+    short_term=ShortTermPolicy(pages=1),
+    limits=Limits(segments=1),
+    retention=RetentionPolicy(fact_days=10, episode_days=20, knowledge_days=30),
+)
+
+
+async def test_heat_is_counted_anew_where_other_weights_hold(api: Api) -> None:
+    """Of all pages and visits, before anything is decided by it; with the old ones it is what it was."""
+    soup = await say(api, *SOUP, *IDLE)
+    await drawn(api, soup[-1], {soup[0]: True})
+    await drawn(api, soup[-2], {soup[1]: False})
+    (one,) = await segments(api)
+    before = one.heat
+
+    async def by(**values: Any) -> Heat:
+        named = {f"heat.{name}": value for name, value in values.items()}
+        await api.engine.policies.change("acme", named, level="tenant", by="ops")
+        await say(api, "Well then.", session="s9", minutes=1)
+        return next(found.heat for found in await segments(api) if found.id == one.id)
+
+    other = await by(visit=4.0, fade_hours=48.0)
+    policy = api.engine.policies.of("acme").heat
+    pages = await api.engine.log.members("acme", "alice", one.id)
+    told = Heat()
+    for page in pages:
+        told = with_page(told, page.at, drawn=page.drawn, seen=page.seen, visited=page.visited, policy=policy)
+    visits = await api.engine.log.read(kinds=("segment.visited",))
+    assert [event.payload.used for event in visits] == [True, False]
+    for event in visits:
+        told = touch(told, policy.worth(used=event.payload.used), event.occurred_at, policy)
+    assert other.counted_by == policy.counts != before.counted_by
+    assert (other.level, other.touched) == (pytest.approx(told.level, rel=1e-12), told.touched)
+    again = await by(visit=None, fade_hours=None)
+    assert (again.counted_by, again.touched) == (before.counted_by, before.touched)
+    assert again.level == pytest.approx(before.level, rel=1e-12)
+
+
+@pytest.mark.parametrize("life", [BY_KIND])
+async def test_each_kind_has_its_own_time(api: Api) -> None:
+    """A fact goes with the words that it was read from, a summary and a document by themselves."""
+    await say(api, *SOUP)
+    await say(api, *CARS, session="s2", minutes=3000)
+    fact = await api.engine.remember(ALICE, "I ski.")
+    await api.engine.knowledge.load("acme", "shop.md", b"# Shop\n\nLamps can be returned.\n", "text/markdown")
+
+    async def after(days: int) -> tuple[int, set[str], int]:
+        api.engine.clock.advance(minutes=days * 24 * 60)
+        swept = await api.engine.worker.sweep()
+        await api.engine.drain()
+        kinds = {one.type for one in await api.engine.memories("acme", "alice")}
+        return swept, kinds, len(await api.engine.knowledge.documents("acme"))
+
+    assert await after(9) == (0, {"fact", "episode"}, 1)
+    swept, kinds, documents = await after(2)
+    assert (swept, "fact" in kinds, documents) == (1, False, 1)
+    assert await api.engine.long_term.get(ALICE.owner, [fact.id]) == []
+    assert (await after(10))[1:] == (set(), 1)
+    assert await after(10) == (1, set(), 0)
+    assert await after(1) == (0, set(), 0)
+    assert len(await api.engine.exchanges("acme", "alice")) == 6
 
 
 KEPT = LifePolicy(retention=RetentionPolicy(dialogue_days=30))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import sys
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -110,7 +111,9 @@ async def test_views_of_another_version_are_folded_at_start(tmp_path: Path, cloc
 
 
 async def test_a_file_of_the_first_schema_is_brought_up_to_date(tmp_path: Path, clock: ManualClock) -> None:
-    """Its events are read and found as before, and new ones stand beside them with their checksums."""
+    """Its events are read and found as before, and new ones stand beside them with their checksums. A copy of
+    the file, as the older program left it, is kept.
+    """
     old = memory("from long ago")
     stored = encode(old.payload)
     db = sqlite3.connect(tmp_path / "log.db", isolation_level=None)
@@ -132,6 +135,9 @@ async def test_a_file_of_the_first_schema_is_brought_up_to_date(tmp_path: Path, 
     await log.close()
     found = rows(tmp_path / "log.db", "events")["events"]
     assert [len(row[-2]) for row in found] == [0, 16]
+    with closing(sqlite3.connect(tmp_path / "log.db.schema-1")) as kept:
+        assert kept.execute("SELECT id FROM events").fetchall() == [(old.id,)]
+        assert kept.execute("PRAGMA user_version").fetchone() == (1,)
 
 
 async def test_a_log_is_the_same_after_a_restart(tmp_path: Path, clock: ManualClock) -> None:

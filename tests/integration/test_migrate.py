@@ -142,10 +142,16 @@ def held(folder: Path) -> tuple[int, bool]:
 
 
 def test_files_become_servers_and_files_again(files: Path, servers: dict[str, Any], tmp_path: Path) -> None:
-    """Each time all is compared, the index is filled at once, and what comes back is what there was."""
+    """Each time all is compared, the index is filled at once, and what comes back is what there was; over
+    there it can be made anew from the log, without embedding anything again.
+    """
     over = written(tmp_path / "servers.yaml", **servers)
     back = written(tmp_path / "back.yaml")
     there = moved(files, over)
+    anew = CliRunner().invoke(app, ["replay", over, "--json"])
+    assert anew.exit_code == 0, anew.output
+    counts = json.loads(anew.stdout)
+    assert (counts["events"], counts["records"], counts["embedded"], counts["users"]) == (3, 3, 0, 1)
     assert (there["kinds"], there["differences"]) == ({"memory.added": 3}, [])
     assert TEXTS[1] in recalled(tmp_path / "servers", "my bicycle in the cellar", **servers)
     again = moved(over, back)

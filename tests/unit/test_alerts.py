@@ -31,7 +31,9 @@ from hearth.memory.health import (
 from hearth.memory.stores.vector_child import ChildHealth
 from hearth.memory.stores.vector_child_wire import State as ChildState
 from hearth.memory.types import Status
+from hearth.memory.verify import Drift, Verification, Verified
 from hearth.memory.worker import CONSUMERS, WorkerHealth
+from tests.events import START
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "alerts.md").read_text(encoding="utf-8")
@@ -40,7 +42,8 @@ RULES: list[dict[str, Any]] = GROUP["rules"]
 NAMES = [rule["alert"] for rule in RULES]
 LOG = LogHealth(wal_bytes=0, fsync_p50_ms=1.0, writable=True, events=3, last_error="")
 LAG = dict(zip(CONSUMERS, (7, 9, 11, 13, 15), strict=True))
-WORKER = WorkerHealth(running=True, lag=LAG, waited=2.5, parked=1, stopped={}, errors={})
+VERIFIED = Verification(began=START, ended=START, found=Verified(damages=2, long_term=Drift(missing=3)))
+WORKER = WorkerHealth(running=True, lag=LAG, waited=2.5, parked=1, stopped={}, errors={}, verified=VERIFIED)
 PARTS = {
     "log": log_part(LOG),
     "short_term": Part(state="degraded", reasons=("does not answer",)),
@@ -157,6 +160,7 @@ def reasons() -> set[str]:
                 parked=2,
                 stopped={"NAME": ""},
                 errors={"NAME": ""},
+                verified=VERIFIED,
             )
         ),
         spool_part(3, 1),
@@ -179,6 +183,7 @@ def test_health_is_shown_as_gauges() -> None:
     assert samples["hearth_part_state", "short_term", "degraded"] == 1
     assert samples["hearth_part_state", "short_term", "ok"] == 0
     assert {name: samples["hearth_worker_lag_events", name] for name in CONSUMERS} == LAG
+    assert samples["hearth_verified_drift_records",] == 3
     assert samples["hearth_worker_waited_seconds",] == 2.5
     assert samples["hearth_worker_parked_events",] == 1
     assert samples["hearth_spool_events",] == 3

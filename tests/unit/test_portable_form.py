@@ -27,6 +27,7 @@ from hearth.memory.events.kinds import (
     RecallJudged,
     SegmentChanged,
     SegmentEvicted,
+    SegmentPinned,
     SegmentPromoted,
     SegmentVisited,
 )
@@ -75,6 +76,7 @@ EVENTS: list[Event] = [
     event(SegmentChanged(segment=_SEGMENT, heat=Heat(level=1.5, touched=START))),
     event(SegmentVisited(segment="s", exchange="x", weight=1.0, heat=Heat(level=2.0, touched=START))),
     event(SegmentPromoted(segment="s", pages=1, warmth=3.0)),
+    event(SegmentPinned(segment="s", pinned=True)),
     event(SegmentEvicted(segment="s", reason="count", warmth=0.1)),
     event(
         RecallDrawn(

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
+from hearth.memory.tiers.fading import Left, fading
 from hearth.memory.tiers.heat import Heat, HeatPolicy, order, touch
 from hearth.memory.tiers.keywords import keywords
 from hearth.memory.tiers.overflow import ShortTermPolicy, Waiting, overflow
@@ -125,6 +126,72 @@ def test_capacity_holds_and_the_order_does_not_depend_on_when_one_looks(given_se
         assert all(order(heats[one.segment.id], HEAT) <= order(heats[other.id], HEAT) for other in left)
 
 
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["", "s1", "s2"]), st.integers(0, 50), st.integers(1, 9), st.booleans()),
+        max_size=12,
+    ),
+    st.integers(1, 4),
+)
+def test_no_session_has_more_segments_than_one_may(given_segments, most):
+    """But for pinned ones; those that go are its coldest, and what has no session is not of one."""
+    some = [
+        structs.replace(begun(f"s{n}", "t/u", page(f"p{n}", axis(1), "a", hours)), session=of, pinned=pinned)
+        for n, (of, hours, _, pinned) in enumerate(given_segments)
+    ]
+    heats = {one.id: touch(Heat(), given_segments[n][2], one.last_at, HEAT) for n, one in enumerate(some)}
+    gone = leaving(some, heats, NOON + 60 * HOUR, Limits(session_segments=most), HEAT)
+    out = {one.segment.id for one in gone}
+    assert all(one.reason == "session segments" and one.segment.session for one in gone)
+    for session in ("s1", "s2"):
+        own = [one for one in some if one.session == session]
+        left = [one for one in own if one.id not in out]
+        able = [one for one in left if not one.pinned]
+        assert len(left) <= most or not able
+        assert len(left) >= min(most, len(own))
+        for one in own:
+            if one.id in out:
+                coldest = order(heats[one.id], HEAT)
+                assert not one.pinned
+                assert all(coldest <= order(heats[other.id], HEAT) for other in able)
+
+
+LEFT = st.lists(
+    st.tuples(st.floats(0, 1), st.integers(1, 500), st.integers(0, 9), st.booleans()), max_size=12
+)
+
+
+@given(LEFT, st.none() | st.integers(1, 8), st.none() | st.integers(1, 2000))
+def test_episodes_fade_until_there_is_room(given_left, count, size):
+    """The least important first, of these the coldest; pinned ones stay; no more go than have to."""
+    some = [
+        Left(f"e{n}", importance, size, touch(Heat(), 1.0, NOON + hours * HOUR, HEAT), pinned)
+        for n, (importance, size, hours, pinned) in enumerate(given_left)
+    ]
+    limits = Limits(episodes=count, episode_bytes=size)
+    gone = fading(some, limits, HEAT)
+    assert fading(list(reversed(some)), limits, HEAT) == gone
+    out = {one.id for one in gone}
+    left = [one for one in some if one.id not in out]
+    assert not any(one.pinned for one in some if one.id in out)
+    able = [one for one in left if not one.pinned]
+
+    def fits(those):
+        return (count is None or len(those) <= count) and (size is None or sum(o.size for o in those) <= size)
+
+    assert fits(left) or not able
+    for n, one in enumerate(gone):
+        before = [other for other in some if other.id not in {g.id for g in gone[:n]}]
+        assert not fits(before)
+        assert (
+            one.id
+            == min(
+                (other for other in before if not other.pinned),
+                key=lambda other: (other.importance, order(other.heat, HEAT), other.id),
+            ).id
+        )
+
+
 def waiting(id, hours, session="s1", size=100, importance=0.5):
     return Waiting(id, session, NOON + hours * HOUR, size, importance)
 
@@ -152,23 +219,51 @@ def test_short_term_memory_is_bounded_by_tokens_age_and_session():
     mixed = [waiting("a", 0), waiting("b", 1, "s2"), waiting("c", 2), waiting("d", 3)]
     gone = overflow(mixed, NOON, ShortTermPolicy(session_pages=2))
     assert [tuple(one) for one in gone] == [("a", "session pages")]
+    gone = overflow(mixed, NOON, ShortTermPolicy(session_tokens=50))
+    assert [tuple(one) for one in gone] == [("a", "session tokens")]
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 99), st.integers(1, 9000), st.floats(0, 1)), max_size=20),
-    st.integers(1, 6),
+    st.lists(
+        st.tuples(
+            st.integers(0, 99), st.integers(1, 9000), st.floats(0, 1), st.sampled_from(["", "s1", "s2"])
+        ),
+        max_size=20,
+    ),
+    st.builds(
+        ShortTermPolicy,
+        pages=st.integers(1, 6),
+        session_pages=st.integers(1, 6),
+        tokens=st.integers(1, 9000),
+        session_tokens=st.none() | st.integers(1, 9000),
+        days=st.floats(0.5, 5),
+    ),
 )
-def test_the_bounds_hold_and_the_newest_stays(pages, most):
-    """Whatever the pages; what leaves is told once each, in order of time."""
+def test_the_bounds_hold_and_the_newest_stays(pages, policy):
+    """Of count, tokens and age, for the user and for each session; what leaves is told once, in order of
+    time, and a page leaves for more than its age only where no trivial one could leave in its place.
+    """
     some = [
-        waiting(f"p{n}", hours, size=size, importance=mark) for n, (hours, size, mark) in enumerate(pages)
+        waiting(f"p{n}", hours, session, size, mark) for n, (hours, size, mark, session) in enumerate(pages)
     ]
-    gone = [one.id for one in overflow(some, NOON + 100 * HOUR, ShortTermPolicy(pages=most))]
+    now = NOON + 100 * HOUR
+    gone = {one.id: one.reason for one in overflow(some, now, policy)}
     left = [one for one in some if one.id not in gone]
-    assert len(left) <= most
-    assert len(set(gone)) == len(gone)
-    if some:
-        assert max(some, key=lambda one: (one.at, one.id)) in left
+    if not some:
+        return
+    newest = max(some, key=lambda one: (one.at, one.id))
+    assert newest in left
+    assert list(gone) == [one.id for one in sorted(some, key=lambda one: (one.at, one.id)) if one.id in gone]
+    assert len(left) <= policy.pages
+    assert all(one.at >= now - timedelta(days=policy.days) for one in left if one != newest)
+    assert left == [newest] or sum(one.size for one in left) <= policy.tokens * 4
+    for session in ("s1", "s2"):
+        own = [one for one in left if one.session == session]
+        assert len(own) <= policy.session_pages
+        most = policy.session_tokens
+        assert most is None or own in ([], [newest]) or sum(one.size for one in own) <= most * 4
+    important = [one for one in some if one.importance >= policy.important and gone.get(one.id) == "pages"]
+    assert not important or all(one.importance >= policy.important for one in left if one != newest)
 
 
 def test_keywords_are_words_that_tell():

@@ -9,3 +9,4 @@ CREATE TABLE policies (
     at bigint NOT NULL,
     PRIMARY KEY (user_id, level, whose, name)
 );
+ALTER TABLE segments ADD COLUMN counted_by text COLLATE "C" NOT NULL DEFAULT '';

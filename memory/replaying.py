@@ -1,0 +1,192 @@
+"""Replay: what the log says is written into fresh stores beside those in use, which they then replace.
+
+It decides nothing and asks no model. Views are folded in one transaction, long-term memory is filled into an
+index of its own with the vectors that the old one has, and of short-term memory each user's pages are
+exchanged at once. Killed at any moment it leaves whole stores in use, and goes on where it was when
+called again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import Literal, TypeAlias, get_args
+
+import msgspec
+
+from hearth.memory.clock import SystemClock
+from hearth.memory.embed.load import load_embedder
+from hearth.memory.errors import StoreUnavailable
+from hearth.memory.events.copying import Watch
+from hearth.memory.events.sql_log import SqlLog
+from hearth.memory.events.walk import Sizes, sizes
+from hearth.memory.migrating import Installation
+from hearth.memory.opening import LONG_TERM, opened_log, opened_short_term
+from hearth.memory.ports import Embedder, Indexed, Lease, ShortTerm, Walk, Walked
+from hearth.memory.projectors import IndexProjector
+from hearth.memory.stores.edge_fresh import EdgeFresh
+from hearth.memory.stores.fresh import Filling, Fresh
+from hearth.memory.stores.memory_short_term import InMemoryShortTerm
+from hearth.memory.stores.vector_child_main import shared_terms
+from hearth.memory.tiers.indexed import as_stored, index_record, is_recallable
+from hearth.memory.types import EVERYBODY, Page
+
+Part: TypeAlias = Literal["views", "long-term", "short-term"]
+PARTS: tuple[Part, ...] = get_args(Part)
+"""What is made from the log, in the order in which one rests on the other."""
+
+TOGETHER = 128
+"""Records read and written at once."""
+KEPT_EVERY = 2_000
+"""Records after which the place is kept: what a killed replay does again at most."""
+PAGES = 500
+"""Of a user, read for short-term memory, which keeps fewer."""
+USERS = 500
+
+
+class Replayed(msgspec.Struct, frozen=True, kw_only=True):
+    """What a replay did."""
+
+    events: int
+    """Of the log, redacted ones left out."""
+    records: int = 0
+    """That long-term memory holds."""
+    embedded: int = 0
+    """Texts of these that no vector was kept of."""
+    users: int = 0
+    """Whose short-term memory was exchanged."""
+
+
+class _Place(msgspec.Struct, frozen=True, kw_only=True):
+    """How far long-term memory is filled."""
+
+    walk: Walk
+    records: int = 0
+    embedded: int = 0
+
+
+async def replay(place: Installation, parts: Collection[Part], watch: Watch) -> Replayed:
+    """Make those parts anew; `watch` is told the stage, how much of it is done, and how much there is.
+
+    Raises LogUnavailable and StoreUnavailable where a store can't be reached or is in use.
+    """
+    async with AsyncExitStack() as stack:
+        log = await stack.enter_async_context(
+            opened_log(place.home, place.durability, SystemClock(), place.servers)
+        )
+        there = await log.ask(sizes)
+        done = Replayed(events=there.events)
+        if "views" in parts:
+            await log.rebuild_views(lambda count: watch("Folding views", count, there.events))
+            there = await log.ask(sizes)
+        if "long-term" in parts:
+            filled = await _fill_long_term(place, log, there, watch)
+            done = msgspec.structs.replace(done, records=filled.records, embedded=filled.embedded)
+        if "short-term" in parts:
+            opening = opened_short_term(place.home, place.servers.redis_url)
+            short_term, _ = await stack.enter_async_context(opening)
+            users = await _restore_short_term(log, short_term, there.users, watch)
+            done = msgspec.structs.replace(done, users=users)
+        return done
+
+
+async def _fill_long_term(place: Installation, log: SqlLog, there: Sizes, watch: Watch) -> _Place:
+    embedder = await asyncio.to_thread(load_embedder, place.embedder)
+    fresh = await asyncio.to_thread(_fresh, place, embedder)
+    try:
+        filling = Filling(fresh, embedder)
+        kept = await asyncio.to_thread(fresh.place)
+        begun = msgspec.json.decode(kept, type=_Place) if kept else _Place(walk=await log.begin_walk())
+        filled = await _walk(log, fresh, filling, begun, partial(watch, "Filling long-term memory"), there)
+        ends = filled.walk.ends
+        later = await _catch_up(log, filling, ends)
+        if fresh.exact() and not later:
+            await _compare(fresh, filled)
+        await asyncio.to_thread(fresh.switch)
+    except BaseException:
+        await asyncio.to_thread(fresh.close)
+        raise
+    return filled
+
+
+def _fresh(place: Installation, embedder: Embedder) -> Fresh:
+    folder, name, dimension = place.home / LONG_TERM, embedder.name, embedder.dimension
+    if place.servers.qdrant is None:
+        return EdgeFresh(folder, embedder=name, dimension=dimension, loader=place.embedder)
+    # takes half a second to load, which a collection in files should not pay
+    from hearth.memory.stores.qdrant_fresh import QdrantFresh
+
+    server = place.servers.qdrant
+    shared = shared_terms(place.servers.postgres_url, server.connections)
+    terms = shared() if shared else None
+    return QdrantFresh(server, folder, terms, embedder=name, dimension=dimension, loader=place.embedder)
+
+
+async def _walk(
+    log: SqlLog,
+    fresh: Fresh,
+    filling: Filling,
+    begun: _Place,
+    watch: Callable[[int, int], None],
+    there: Sizes,
+) -> _Place:
+    at, since = begun, 0
+    while True:
+        walked, following = await log.walk(at.walk, limit=TOGETHER)
+        items = [_indexed(one) for one in walked if is_recallable(one.record)]
+        await filling.upsert(items)
+        since += len(walked)
+        embedded = begun.embedded + filling.embedded
+        at = _Place(walk=following, records=at.records + len(items), embedded=embedded)
+        if since >= KEPT_EVERY or following.part == "done":
+            await filling.flush()
+            await asyncio.to_thread(fresh.keep_place, msgspec.json.encode(at))
+            since = 0
+        watch(at.records, there.records)
+        if following.part == "done":
+            return at
+
+
+def _indexed(walked: Walked) -> Indexed:
+    record = as_stored(walked.record) if isinstance(walked.record, Page) else walked.record
+    return index_record(record, as_stored(walked.previous) if walked.previous else None)
+
+
+async def _catch_up(log: SqlLog, filling: Filling, ends: dict[int, int]) -> int:
+    """Project what was appended since the walk began; how many events."""
+    projector = IndexProjector(log=log, mid_term=log, short_term=InMemoryShortTerm(), long_term=filling)
+    count = 0
+    for partition in range(log.partitions):
+        place = Lease(consumer="replay", partition=partition, owner="", seq=ends.get(partition, 0), epoch=0)
+        while events := await log.pending(place, limit=TOGETHER, kinds=projector.kinds):
+            await projector.handle(events)
+            place = msgspec.structs.replace(place, seq=events[-1].seq)
+            count += len(events)
+    return count
+
+
+async def _compare(fresh: Fresh, filled: _Place) -> None:
+    held = await asyncio.to_thread(fresh.target.points)
+    if held != filled.records:
+        raise StoreUnavailable(
+            "long-term memory",
+            f"the fresh index holds {held} of {filled.records} records: nothing was exchanged",
+        )
+
+
+async def _restore_short_term(log: SqlLog, short_term: ShortTerm, total: int, watch: Watch) -> int:
+    after = done = 0
+    while users := await log.walk_users(after=after, limit=USERS):
+        for user in users:
+            scope = user.scope
+            if scope.user != EVERYBODY:
+                pages = await log.pages(scope.tenant, scope.user, limit=PAGES)
+                waiting = frozenset(await log.unindexed(scope.tenant, scope.user))
+                held = [as_stored(page) for page in pages]
+                await short_term.restore(scope, user.generation, held, waiting=waiting)
+            done += 1
+            watch("Restoring short-term memory", done, total)
+        after = users[-1].place
+    return done
