@@ -118,7 +118,7 @@ async def open_memory(
         stores = await stack.enter_async_context(
             _opened(home, embedder, durability, clock or SystemClock(), servers or Servers())
         )
-        policies = _policies(stores, settled)
+        policies = await _policies(stores, settled)
         working: Working = WorkersElsewhere(stores.log) if worker == "external" else _worker(stores, policies)
         outbox = Spool(spool or home / "spool")
         stack.callback(outbox.close)
@@ -199,7 +199,7 @@ async def open_worker(
     """
     home = _private_folder(Path(directory))
     async with _opened(home, embedder, durability, SystemClock(), servers) as stores:
-        policies = _policies(stores, settled)
+        policies = await _policies(stores, settled)
         worker = _worker(stores, policies)
         async with _following(policies.follow()):
             try:
@@ -223,9 +223,15 @@ async def _opened(
         yield Stores(log, short_term, long_term, clock, shared)
 
 
-def _policies(stores: Stores, settled: Settled) -> Policies:
+async def _policies(stores: Stores, settled: Settled) -> Policies:
+    """Looked at already, unless the log is away: then nothing is decided until it is back."""
     own = LifePolicy.for_embedder(stores.long_term.embedder)
-    return Policies(log=stores.log, clock=stores.clock, own=own, settled=settled)
+    policies = Policies(log=stores.log, clock=stores.clock, own=own, settled=settled)
+    try:
+        await policies.look()
+    except LogUnavailable:
+        logger.warning("what was set of the policy is not known yet", exc_info=True)
+    return policies
 
 
 def _worker(stores: Stores, policies: Policies) -> Worker:

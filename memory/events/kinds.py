@@ -71,6 +71,8 @@ class PageOutdated(msgspec.Struct, frozen=True, kw_only=True, tag="page.outdated
 
     page: str
     outdated: tuple[Outdated, ...]
+    decided: bool = False
+    """See StepCaptured."""
 
 
 class PageSegmented(msgspec.Struct, frozen=True, kw_only=True, tag="page.segmented", tag_field="kind"):
@@ -114,6 +116,8 @@ class SegmentPinned(msgspec.Struct, frozen=True, kw_only=True, tag="segment.pinn
 
     segment: str
     pinned: bool
+    decided: bool = False
+    """See StepCaptured."""
 
 
 class SegmentEvicted(msgspec.Struct, frozen=True, kw_only=True, tag="segment.evicted", tag_field="kind"):
@@ -283,7 +287,9 @@ refused if the user was erased since.
 def is_decided(payload: Payload) -> bool:
     """Whether no decider has anything left to do because of it: it was imported with what was decided."""
     match payload:
-        case StepCaptured() | PageClosed() | PageMoved() | PageForgotten() | RecallDrawn():
+        case StepCaptured() | PageClosed() | PageMoved() | PageOutdated() | PageForgotten():
+            return payload.decided
+        case RecallDrawn() | SegmentPinned():
             return payload.decided
         case _:
             return False

@@ -20,6 +20,7 @@ from hearth.memory.events.kinds import (
     RecallDrawn,
     RecallJudged,
     SegmentChanged,
+    SegmentPinned,
     StepCaptured,
 )
 from hearth.memory.types import Memory, Outdated, Page, Scope, Step, Tails
@@ -37,7 +38,7 @@ def packed(event: Event, *, decided: bool) -> Event:
                 step, block=None, tails=Tails(), tails_before=Tails(), retry_key="", response_id=""
             )
             return replace(event, payload=StepCaptured(step=bare, decided=decided))
-        case PageClosed() | PageMoved() | PageForgotten() | RecallDrawn():
+        case PageClosed() | PageMoved() | PageOutdated() | PageForgotten() | RecallDrawn() | SegmentPinned():
             return replace(event, payload=replace(event.payload, decided=decided))
         case _:
             return event

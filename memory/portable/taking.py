@@ -196,7 +196,7 @@ class Taking:
                 page = await self._log.record(self._here.scope.tenant, self._here.scope.user, id)
                 unsaid = [] if not isinstance(page, Page) else [o for o in page.outdated if o.until is None]
                 kept = (*outdated, *(one for one in unsaid if one not in outdated))
-                return replace(event, payload=PageOutdated(page=id, outdated=kept))
+                return replace(event, payload=replace(event.payload, outdated=kept))
             case _:
                 pass
         return event

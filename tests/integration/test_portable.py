@@ -6,13 +6,16 @@ import hashlib
 import io
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hearth.memory.errors import BadInput
+from hearth.memory.errors import BadInput, LogUnavailable
+from hearth.memory.events.kinds import Event
 from hearth.memory.events.sqlite_log import SqliteLog
+from hearth.memory.portable import taking
 from hearth.memory.portable.exporting import exported
 from hearth.memory.portable.form import Limits
 from hearth.memory.ports import MemoryFilter
@@ -288,3 +291,28 @@ async def test_the_file_that_the_docs_show_can_be_imported(tmp_path: Path) -> No
         assert (await _take(api, file.encode())).added == 1
         (memory,) = await api.engine.memories("acme", "alice")
         assert memory.pinned
+
+
+async def test_an_import_goes_on_where_it_was_cut_short(
+    tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log fails at the second append; the same file again adds what is missing and nothing else."""
+    monkeypatch.setattr(taking, "BATCH_EVENTS", 4)
+    async with open_api(tmp_path / "a", clock=clock) as here, open_api(tmp_path / "b", clock=clock) as there:
+        for number in range(10):
+            await here.engine.remember(ALICE, f"fact {number}")
+        file, append, calls = await _export(here), there.engine.log.append, 0
+
+        async def failing(events: Sequence[Event]) -> None:
+            nonlocal calls
+            calls += 1
+            if calls == 2:
+                raise LogUnavailable
+            await append(events)
+
+        monkeypatch.setattr(there.engine.log, "append", failing)
+        with pytest.raises(LogUnavailable):
+            await _take(there, file)
+        taken = await _take(there, file)
+        assert (taken.read, taken.added, taken.skipped) == (10, 6, {"known": 4})
+        assert await there.engine.count_memories("acme", "alice") == 10

@@ -302,3 +302,22 @@ def until(attempt: Callable[[], Result], said: str) -> Result:
             break
         result = attempt()
     return result
+
+
+def test_an_export_comes_in_as_another_user(run: Run, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """The file that `export` writes is what `import` takes, as whomever an operator names; once."""
+    run("add", "Alice is allergic to kiwi. 🥝", "--pin")
+    name, file = request.node.name, tmp_path / "all.jsonl"
+    assert run("export", name, "-o", str(file), user="", key="admin").exit_code == 0
+    assert not list(tmp_path.glob("*.part"))
+    for added in (1, 0):
+        done = parsed(run("import", str(file), "--as", "bea", "--json", user="", key="admin"))
+        assert (done["user"], done["format"], done["added"]) == ("bea", "hearth", added)
+    assert texts(run("list", "--json", user="bea")) == ["Alice is allergic to kiwi. 🥝"]
+    shown = run("export", name, "--format", "markdown", user="", key="admin")
+    assert "allergic to kiwi. 🥝 (" in shown.stdout
+    assert "pinned" in shown.stdout
+    file.write_bytes(file.read_bytes()[:-20])
+    refused = run("import", str(file), user="", key="admin")
+    assert refused.exit_code == 2
+    assert "line 3" in refused.stderr

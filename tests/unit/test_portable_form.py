@@ -30,6 +30,7 @@ from hearth.memory.events.kinds import (
     SegmentPinned,
     SegmentPromoted,
     SegmentVisited,
+    is_decided,
 )
 from hearth.memory.extract.secrets import mask_secrets
 from hearth.memory.portable.checks import CARRIED, STAYS
@@ -38,6 +39,7 @@ from hearth.memory.portable.formats.scan import records
 from hearth.memory.portable.parcel import addressed, packed
 from hearth.memory.tiers.heat import Heat
 from hearth.memory.types import DrawnItem, Evidence, Memory, Outdated, Ranked, Ranking, Scope, Segment, Usage
+from hearth.memory.worker import DECIDERS
 from tests.events import START, event, forget_memory, forget_page, memory, page, step
 
 EVE = Scope(tenant="rivals", user="eve", agent="hers")
@@ -175,6 +177,14 @@ def test_each_kind_of_event_is_carried_or_stays() -> None:
     kinds = [str(one.__struct_config__.tag) for one in (*CARRIED, *STAYS)]
     assert sorted(kinds) == sorted(VERSIONS)
     assert {type(one.payload) for one in EVENTS} == set(CARRIED)
+
+
+def test_what_a_decider_reads_says_whether_it_is_decided() -> None:
+    """Else a decider would decide once more where an export comes in."""
+    read = {kind for kinds in DECIDERS.values() for kind in kinds}
+    sent = [packed(one, decided=True).payload for one in EVENTS if one.kind in read]
+    assert {str(one.__struct_config__.tag) for one in sent} == read
+    assert all(is_decided(one) for one in sent)
 
 
 def test_every_kind_survives_the_way() -> None:
