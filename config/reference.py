@@ -26,6 +26,7 @@ from hearth.config.load import section_model
 from hearth.config.settings import (
     AgentSettings,
     CaptureSettings,
+    ErasureSettings,
     HearthSettings,
     ImportSettings,
     KeySettings,
@@ -41,6 +42,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("hearth.recall", RecallSettings),
     ("hearth.recall.shares", SharesSettings),
     ("hearth.capture", CaptureSettings),
+    ("hearth.erasure", ErasureSettings),
     ("hearth.imports", ImportSettings),
     ("hearth.qdrant", QdrantSettings),
     ("hearth.life", LifeSettings),

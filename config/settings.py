@@ -238,6 +238,16 @@ class ImportSettings(Section):
     max_records: int = Field(default=1_000_000, ge=1, le=100_000_000, description="In one file.")
 
 
+class ErasureSettings(Section):
+    """What happens to what is erased."""
+
+    ledger: Annotated[Path, Strict(False)] | None = Field(
+        default=None,
+        description="File in which erasures are written down, as digests, outside the log and its backups; "
+        "one for all processes over shared servers. Empty means `erasures.ledger` in data_dir.",
+    )
+
+
 class QdrantSettings(Section):
     """The collection in the server that `qdrant_url` names, as it is made; one that exists stays as it is."""
 
@@ -470,6 +480,7 @@ class HearthSettings(Section):
     )
     recall: RecallSettings = Field(default=RecallSettings(), description="Before the call.")
     capture: CaptureSettings = Field(default=CaptureSettings(), description="After the call.")
+    erasure: ErasureSettings = Field(default=ErasureSettings(), description="What is removed for good.")
     life: LifeSettings = Field(default=LifeSettings(), description="Beside the calls: what becomes of pages.")
     imports: ImportSettings = Field(default=ImportSettings(), description="Limits of `hearth import`.")
     models: dict[str, ModelSettings] = Field(

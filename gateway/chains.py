@@ -146,12 +146,12 @@ class Chains:
             )
             metrics.FAILURES.labels("chains.keep").inc()
 
-    def drop(self, tenant: str, user: str) -> None:
-        """Forget all chains of a user who is erased."""
+    def drop(self, tenant: str, user: str | None = None) -> None:
+        """Forget all chains of a user who is erased, or of all of a tenant's."""
         owned = [
             name
             for name, (link, _) in self._links.items()
-            if (link.owner.tenant, link.owner.user) == (tenant, user)
+            if link.owner.tenant == tenant and user in (None, link.owner.user)
         ]
         for name in owned:
             self._forget(name)

@@ -11,6 +11,7 @@ from hearth.gateway.commands import (
     chat,
     demo,
     diff,
+    erasures,
     history,
     imports,
     knowledge,
@@ -64,7 +65,8 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "list": memories.list_,
         "pin": tiers.pin,
         "forget": memories.forget,
-        "erase": operate.erase,
+        "erase": erasures.erase,
+        "erasure": erasures.erasure,
         "export": imports.export,
         "import": imports.import_,
     },
@@ -90,6 +92,7 @@ for panel, commands in PANELS.items():
         app.command(name, rich_help_panel=panel)(command)
 app.add_typer(local.key, name="key", rich_help_panel="Run")
 app.add_typer(policy.policy, name="policy", rich_help_panel="Look into it")
+app.add_typer(erasures.hold, name="hold", rich_help_panel="Memory")
 app.add_typer(knowledge.knowledge, name="knowledge", rich_help_panel="Memory")
 
 

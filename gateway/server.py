@@ -72,6 +72,7 @@ async def running(settings: Settings) -> AsyncIterator[Gateway]:
         worker=hearth.worker,
         weights={tenant: weights_of(hearth, tenant) for tenant in hearth.tenants},
         settled=settled_by(hearth),
+        ledger=hearth.erasure.ledger,
     ) as engine:
         gateway = gateway_over(engine, settings)
         beside = [gateway.switchboard.follow(), gateway.flow.daily.follow()]

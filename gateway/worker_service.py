@@ -43,6 +43,7 @@ class WorkerService:
             durability=hearth.durability,
             servers=servers_of(hearth),
             settled=settled_by(hearth),
+            ledger=hearth.erasure.ledger,
         ) as self._open:
             await self._open.worker.start()
             yield

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hearth.memory.engine import Engine
-    from hearth.memory.errors import BadInput, HearthError, LogUnavailable, NotFound, StoreUnavailable
+    from hearth.memory.errors import BadInput, HearthError, Held, LogUnavailable, NotFound, StoreUnavailable
     from hearth.memory.opening import open_memory
     from hearth.memory.ports import MemoryFilter
     from hearth.memory.recall.block import attach, detach
@@ -22,6 +22,7 @@ _HOMES = {
     "BadInput": "errors",
     "Engine": "engine",
     "HearthError": "errors",
+    "Held": "errors",
     "ImportedTurn": "types",
     "LogUnavailable": "errors",
     "Memory": "types",
@@ -43,6 +44,7 @@ __all__ = [
     "BadInput",
     "Engine",
     "HearthError",
+    "Held",
     "ImportedTurn",
     "LogUnavailable",
     "Memory",

@@ -82,6 +82,12 @@ class Capture:
                 except HearthError:
                     logger.warning("the spool waits; the event log takes nothing yet", exc_info=True)
 
+    async def empty_spool_now(self) -> int:
+        """Bring what waits in the spool into the log; how many events are left. Raises LogUnavailable."""
+        if self._spool.pending():
+            await self._empty_spool()
+        return self._spool.pending()
+
     def later(self, event: Event) -> None:
         """Append `event` in a quarter of a second. A killed process may lose it; failures are counted."""
         self._waiting.append(event)

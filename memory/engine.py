@@ -19,6 +19,10 @@ from purgatory.domain.model import OpenedState
 from hearth.memory import metrics
 from hearth.memory.capture import Capture, Receipt
 from hearth.memory.dialogue import Dialogue, exchange_id, tails
+from hearth.memory.erasure.eraser import Eraser
+from hearth.memory.erasure.office import Office
+from hearth.memory.erasure.receipt import Receipt as ErasureReceipt
+from hearth.memory.erasure.receipt import What
 from hearth.memory.errors import (
     BadInput,
     HearthError,
@@ -31,14 +35,13 @@ from hearth.memory.events.kinds import (
     UNKNOWN,
     Event,
     ExchangeEnriched,
+    HoldLifted,
+    HoldPlaced,
     MemoryAdded,
     MemoryChanged,
-    MemoryForgotten,
-    PageForgotten,
     Payload,
     SegmentPinned,
     StepCaptured,
-    UserErased,
 )
 from hearth.memory.events.lookup import open_unwritten
 from hearth.memory.extract.clean import assistant_text, well_formed
@@ -47,7 +50,7 @@ from hearth.memory.filters import is_live
 from hearth.memory.imports import imported_steps
 from hearth.memory.knowledge.library import Library
 from hearth.memory.knowledge.records import everybody
-from hearth.memory.outdating import outdated_pages, unsaid_pages
+from hearth.memory.outdating import outdated_pages
 from hearth.memory.past import past
 from hearth.memory.policies import Policies
 from hearth.memory.portable.porter import Porter
@@ -77,6 +80,7 @@ from hearth.memory.tiers.facts import chain_of, changes, put
 from hearth.memory.tiers.indexed import as_stored, index_record, record_text
 from hearth.memory.tiers.outdated import as_of
 from hearth.memory.types import (
+    OFFICE,
     BudgetFrom,
     Candidate,
     Conditions,
@@ -142,6 +146,8 @@ class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
 
     done: bool
     pending: tuple[str, ...] = ()
+    receipt: str = ""
+    """Its id."""
 
 
 class Engine:
@@ -151,6 +157,7 @@ class Engine:
         self,
         *,
         log: EventLog,
+        office: Office,
         mid_term: MidTerm,
         short_term: ShortTerm,
         long_term: LongTerm,
@@ -163,9 +170,13 @@ class Engine:
         policies: Policies,
         shared: Shared | None = None,
         weights: Mapping[str, Weights] | None = None,
+        eraser: Eraser | None = None,
     ) -> None:
-        """`weights`: of tenants that have their own in place of the policy's."""
+        """`weights`: of tenants that have their own in place of the policy's. `eraser`: over the same stores;
+        one of the engine's own where none is given.
+        """
         self.log = log
+        self.office = office
         self.mid_term = mid_term
         self.short_term = short_term
         self.verifier = Verifier(log=log, consumers=consumers, short_term=short_term, long_term=long_term)
@@ -183,6 +194,9 @@ class Engine:
         self.shared = shared
         self.knowledge = Library(log=log, long_term=long_term, clock=clock, appended=worker.notify)
         self.porter = Porter(log=log, clock=clock, appended=worker.notify)
+        self.eraser = eraser or Eraser(
+            log=log, office=office, mid_term=mid_term, long_term=long_term, clock=clock
+        )
         self._refilling: set[str] = set()
         self._stopgap = secrets.token_bytes(32)
         self._breakers = AsyncCircuitBreakerFactory(
@@ -598,20 +612,44 @@ class Engine:
         said = [candidate for candidate in live if record_text(candidate.record)]
         return sorted(said, key=_search_rank, reverse=True)[:limit]
 
-    async def forget(self, scope: Scope, memory_id: str) -> Forgotten:
+    async def forget(self, scope: Scope, memory_id: str, *, by: str = "", reason: str = "") -> Forgotten:
         """Remove a memory everywhere, and the words that it was read from out of what is recalled.
 
-        Raises NotFound, LogUnavailable; a store that is down is pending.
+        `by`, `reason`: for the receipt. A store that is down is pending. Raises NotFound, Held,
+        LogUnavailable.
         """
-        memory = await self.memory(scope.tenant, scope.user, memory_id)
-        marked = await unsaid_pages(self.log, memory)
-        payloads: list[Payload] = [MemoryForgotten(memory=memory_id), *marked]
-        await self._append(*(self._event(memory.scope, one, memory.generation) for one in payloads))
-        return await self._removed(
-            ("long_term", self.long_term.delete(memory.scope.owner, [memory_id])),
-            ("short_term", self.short_term.drop(memory.scope, [memory_id])),
-            ("long_term", self._store_again(memory.scope, [one.page for one in marked])),
+        return await self._forget("memory", scope, memory_id, by, reason)
+
+    async def forget_exchange(
+        self, scope: Scope, exchange_id: str, *, by: str = "", reason: str = ""
+    ) -> Forgotten:
+        """Remove one exchange, its page, and what rests on it alone or sums it up, everywhere.
+
+        As `forget`.
+        """
+        return await self._forget("exchange", scope, exchange_id, by, reason)
+
+    async def forget_session(
+        self, scope: Scope, session: str, *, by: str = "", reason: str = ""
+    ) -> Forgotten:
+        """Remove a session: its exchanges, what rests on them alone, and what was added in it. What was begun
+        in it before, and is on its way, is refused. As `forget`.
+        """
+        return await self._forget("session", scope, session, by, reason)
+
+    async def _forget(self, what: What, scope: Scope, record: str, by: str, reason: str) -> Forgotten:
+        erased = await self.eraser.begin(what, scope.tenant, scope.user, record, by=by, reason=reason)
+        self.worker.notify()
+        removal = erased.removal
+        if removal is None:
+            raise NotFound
+        of, gone = removal.scope, removal.gone
+        forgotten = await self._removed(
+            ("long_term", self.long_term.delete(of.owner, gone)),
+            ("short_term", self.short_term.drop(of, gone)),
+            ("long_term", self._store_again(of, removal.marked)),
         )
+        return msgspec.structs.replace(forgotten, receipt=erased.receipt.id)
 
     async def _store_again(self, scope: Scope, pages: Sequence[str]) -> None:
         """Bring the stores to what the log says of those pages. Raises StoreUnavailable."""
@@ -632,35 +670,6 @@ class Engine:
         same = [one for one in beside if chain_of(one) == chain and one.scope.owner == memory.scope.owner]
         return sorted(same, key=lambda one: (one.occurred_at, one.id))
 
-    async def forget_exchange(self, scope: Scope, exchange_id: str) -> Forgotten:
-        """Remove one exchange, its page, and what rests on it alone or sums it up, everywhere.
-
-        Raises NotFound, LogUnavailable.
-        """
-        exchange = await self.exchange(scope.tenant, scope.user, exchange_id)
-        generation = await self.log.generation(scope.tenant, scope.user)
-        made = await self._made_of(exchange)
-        payloads: list[Payload] = [PageForgotten(page=exchange_id)]
-        payloads += [MemoryForgotten(memory=id, reason="its exchange was forgotten") for id in made]
-        await self._append(*(self._event(exchange.scope, one, generation) for one in payloads))
-        gone = [exchange_id, *made]
-        return await self._removed(
-            ("long_term", self.long_term.delete(exchange.scope.owner, gone)),
-            ("short_term", self.short_term.drop(exchange.scope, gone)),
-        )
-
-    async def _made_of(self, exchange: Exchange) -> list[str]:
-        """Memories that rest on the exchange alone, and the episode that has it; the worker makes it anew."""
-        user = (exchange.scope.tenant, exchange.scope.user)
-        resting = [
-            fact.id
-            for fact in await self.log.facts_of(*user, exchange.id)
-            if fact.source != "api" and all(one.id == exchange.id for one in fact.evidence)
-        ]
-        of = await self.mid_term.segments_of(*user, [exchange.id])
-        known = await self.mid_term.segments_named(*user, list(of.values())) if of else []
-        return [*resting, *(one.episode for one in known if one.episode)]
-
     async def pin_segment(self, scope: Scope, segment: str, *, pinned: bool) -> None:
         """Keep a live segment whatever its heat, or no longer; the worker sees to it within a moment.
 
@@ -673,20 +682,55 @@ class Engine:
         payload = SegmentPinned(segment=segment, pinned=pinned)
         await self._append(self._event(scope, payload, generation))
 
-    async def erase(self, tenant: str, user: str) -> Forgotten:
+    async def erase(self, tenant: str, user: str, *, by: str = "", reason: str = "") -> Forgotten:
         """Remove all of a user: unreachable when this returns, purged from each store or named as pending.
 
-        Raises LogUnavailable. Erasing a user who does not exist is no error.
+        Raises Held, LogUnavailable. Erasing a user who does not exist is no error: its receipt says that
+        nothing was there, and work in flight for the name is refused.
         """
-        generation = await self.log.generation(tenant, user) + 1
-        scope = Scope(tenant=tenant, user=user)
-        await self._append(self._event(scope, UserErased(generation=generation), generation))
+        erased = await self.eraser.begin("user", tenant, user, by=by, reason=reason)
+        self.worker.notify()
         self.traces.drop(tenant, user)
-        return await self._removed(
+        forgotten = await self._removed(
             *([("shared", self.shared.drop(tenant, user))] if self.shared is not None else []),
             ("long_term", self.long_term.clear(tenant, user)),
-            ("short_term", self.short_term.clear(tenant, user, before=generation)),
+            ("short_term", self.short_term.clear(tenant, user, before=erased.generation)),
         )
+        return msgspec.structs.replace(forgotten, receipt=erased.receipt.id)
+
+    async def erase_tenant(self, tenant: str, *, by: str = "", reason: str = "") -> Forgotten:
+        """Remove all users of a tenant and its documents: unreachable when this returns, pending until the
+        worker has come to each of them. What comes meanwhile of somebody who is not erased yet is refused.
+
+        Raises Held where a hold is on any of them, LogUnavailable.
+        """
+        erased = await self.eraser.begin("tenant", tenant, by=by, reason=reason)
+        self.worker.notify()
+        self.traces.drop(tenant)
+        await self.knowledge.look(tenant)
+        return Forgotten(done=False, pending=erased.receipt.pending, receipt=erased.receipt.id)
+
+    async def receipt(self, tenant: str, id: str) -> ErasureReceipt:
+        """The receipt of an erasure. Raises NotFound, LogUnavailable."""
+        found = await self.office.erasure(tenant, id)
+        if found is None:
+            raise NotFound
+        return found
+
+    async def hold(self, tenant: str, user: str, *, by: str, reason: str) -> None:
+        """Place a legal hold on a user: nothing of them is erased or runs out. Raises LogUnavailable."""
+        await self._manage(tenant, HoldPlaced(user=user, reason=reason, by=by))
+
+    async def lift_hold(self, tenant: str, user: str, *, by: str, reason: str) -> None:
+        """Lift it; erasures that waited for that follow. Raises NotFound for none, LogUnavailable."""
+        if not await self.office.holds(tenant, user=user):
+            raise NotFound
+        await self._manage(tenant, HoldLifted(user=user, reason=reason, by=by))
+
+    async def _manage(self, tenant: str, payload: Payload) -> None:
+        """Write down what an operator does."""
+        office = Scope(tenant=tenant, user=OFFICE)
+        await self._append(self._event(office, payload, await self.log.generation(tenant, OFFICE)))
 
     async def import_turns(self, scope: Scope, turns: Sequence[ImportedTurn]) -> tuple[int, int]:
         """Bring in dated turns held elsewhere; returns (exchanges, turns). A second import changes nothing.

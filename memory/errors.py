@@ -3,6 +3,7 @@
 HearthError
 ├── BadInput                the caller: a field, its value, what was expected
 ├── NotFound                the caller: no such record in this scope
+├── Held                    the operator: a legal hold keeps what was to be erased
 ├── StaleGeneration         nobody: the user was erased while this was in flight
 ├── LeaseLost               nobody: another worker took over
 ├── UnknownEvent            the operator: the log was written by a newer program
@@ -32,6 +33,15 @@ class BadInput(HearthError):
 
 class NotFound(HearthError):
     """There is no such record in this scope."""
+
+
+class Held(HearthError):
+    """A legal hold keeps what was to be erased; that is queued until the hold is lifted."""
+
+    def __init__(self, receipt: str, users: tuple[str, ...]) -> None:
+        self.receipt, self.users = receipt, users
+        whom = ", ".join(users[:5]) + ("…" if len(users) > 5 else "")
+        super().__init__(f"a legal hold is on {whom}: erasure {receipt} waits until it is lifted")
 
 
 class StaleGeneration(HearthError):

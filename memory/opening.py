@@ -6,8 +6,9 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Coroutine, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
@@ -17,6 +18,11 @@ import msgspec
 from hearth.memory.capture import Capture
 from hearth.memory.clock import SystemClock
 from hearth.memory.engine import Engine
+from hearth.memory.erasure.eraser import Eraser
+from hearth.memory.erasure.files import Files
+from hearth.memory.erasure.ledger import Ledger
+from hearth.memory.erasure.purger import Purger
+from hearth.memory.erasure.restoring import apply_ledger
 from hearth.memory.errors import HearthError, LogUnavailable
 from hearth.memory.events.archive import NO_ARCHIVE, ArchiveFolder
 from hearth.memory.events.archiving import Archiving
@@ -44,6 +50,10 @@ Durability = Literal["power", "process"]
 
 LOG_FILE, SHORT_TERM, LONG_TERM, ARCHIVE = "log.db", "short_term.db", "long_term", "archive"
 """The stores in a folder, those that are files."""
+SPOOL, LEDGER = "spool", "erasures.ledger"
+"""Captures that wait, and the ledger of erasures, in a folder."""
+FORGETTING_POLL = 1.0
+"""Seconds between two looks for a log that was away at the start, and may be an older copy."""
 SHARED_POLL = 0.5
 """Seconds between two looks at a log that other processes write."""
 
@@ -97,6 +107,7 @@ async def open_memory(
     worker: Literal["embedded", "external"] = "embedded",
     weights: Mapping[str, Weights] | None = None,
     settled: Settled = nothing_settled,
+    ledger: Path | None = None,
 ) -> AsyncIterator[Engine]:
     """Open the memory that lives in `directory`, made if it is absent, and close it at the end.
 
@@ -108,6 +119,8 @@ async def open_memory(
     process files what was said, or those of `open_worker` over the same servers. `weights`: of the rank
     score, for tenants that have their own in place of the policy's. `settled`: values of the policy by which
     memory gets better and smaller with time, for tenants, agents and keys, where they are not Hearth's own.
+    `ledger`: where erasures are written down outside the log, a file in the folder unless another is given;
+    what it has and the log lacks is erased again before this returns.
 
     Raises LogUnavailable where the folder can't be used, StoreUnavailable where there is no such embedder
     or another process has the memory open.
@@ -119,16 +132,12 @@ async def open_memory(
             _opened(home, embedder, durability, clock or SystemClock(), servers or Servers())
         )
         policies = await _policies(stores, settled)
-        working: Working = WorkersElsewhere(stores.log) if worker == "external" else _worker(stores, policies)
-        outbox = Spool(spool or home / "spool")
-        stack.callback(outbox.close)
-        capture = Capture(
-            log=stores.log,
-            spool=outbox,
-            short_term=stores.short_term,
-            ack_seconds=ack_seconds,
-            appended=working.notify,
-        )
+        outbox = stack.enter_context(closing(Spool(spool or home / SPOOL)))
+        capture = _capture(stores, outbox, ack_seconds, lambda: working.notify())
+        known, mine = Ledger(ledger or home / LEDGER), worker == "embedded"
+        eraser = _eraser(stores, own_spool=mine)
+        purger = _purger(stores, eraser, known, files=_files(home, spool), emptied=capture.empty_spool_now)
+        working: Working = _worker(stores, policies, purger) if mine else WorkersElsewhere(stores.log)
         engine = Engine(
             **_parts(stores),
             capture=capture,
@@ -137,7 +146,9 @@ async def open_memory(
             policy=policy or RecallPolicy(),
             policies=policies,
             weights=weights,
+            eraser=eraser,
         )
+        await stack.enter_async_context(_forgetting_again(known, eraser, stores))
         await stack.enter_async_context(_following(policies.follow()))
         await stack.enter_async_context(_at_work(working, capture, outbox, stores.log))
         await stack.enter_async_context(_following(engine.knowledge.follow()))
@@ -148,6 +159,7 @@ def _parts(stores: Stores) -> dict[str, Any]:
     """What the stores are to an engine."""
     return {
         "log": stores.log,
+        "office": stores.log,
         "mid_term": stores.log,
         "consumers": stores.log,
         "short_term": stores.short_term,
@@ -192,6 +204,7 @@ async def open_worker(
     durability: Durability = "power",
     servers: Servers,
     settled: Settled = nothing_settled,
+    ledger: Path | None = None,
 ) -> AsyncIterator[OpenWorker]:
     """A worker over shared servers, not started yet: any number of them share the log.
 
@@ -200,8 +213,9 @@ async def open_worker(
     home = _private_folder(Path(directory))
     async with _opened(home, embedder, durability, SystemClock(), servers) as stores:
         policies = await _policies(stores, settled)
-        worker = _worker(stores, policies)
-        async with _following(policies.follow()):
+        known, eraser = Ledger(ledger or home / LEDGER), _eraser(stores)
+        worker = _worker(stores, policies, _purger(stores, eraser, known))
+        async with _forgetting_again(known, eraser, stores), _following(policies.follow()):
             try:
                 yield OpenWorker(worker, stores)
             finally:
@@ -234,7 +248,88 @@ async def _policies(stores: Stores, settled: Settled) -> Policies:
     return policies
 
 
-def _worker(stores: Stores, policies: Policies) -> Worker:
+def _capture(stores: Stores, outbox: Spool, ack_seconds: float, appended: Callable[[], None]) -> Capture:
+    return Capture(
+        log=stores.log,
+        spool=outbox,
+        short_term=stores.short_term,
+        ack_seconds=ack_seconds,
+        appended=appended,
+    )
+
+
+def _files(home: Path, spool: Path | None) -> Files:
+    places = {LOG_FILE: "log", SHORT_TERM: "short_term", LONG_TERM: "long_term", LEDGER: "ledger"}
+    return Files(home, places, spool=spool or home / SPOOL)
+
+
+def _eraser(stores: Stores, *, own_spool: bool = False) -> Eraser:
+    """`own_spool`: whether whoever works at the log's erasures has all captures that wait."""
+    shared = ("shared",) if stores.shared is not None else ()
+    spool = ("spool",) if own_spool else ()
+    return Eraser(
+        log=stores.log,
+        office=stores.log,
+        mid_term=stores.log,
+        long_term=stores.long_term,
+        clock=stores.clock,
+        steps=("log", "short_term", "long_term", *shared, *spool, "ledger"),
+    )
+
+
+def _purger(
+    stores: Stores,
+    eraser: Eraser,
+    ledger: Ledger,
+    *,
+    files: Files | None = None,
+    emptied: Callable[[], Awaitable[int]] | None = None,
+) -> Purger:
+    return Purger(
+        eraser=eraser,
+        log=stores.log,
+        office=stores.log,
+        short_term=stores.short_term,
+        long_term=stores.long_term,
+        clock=stores.clock,
+        shared=stores.shared,
+        ledger=ledger,
+        files=files,
+        empty_spool=emptied,
+    )
+
+
+@asynccontextmanager
+async def _forgetting_again(ledger: Ledger, eraser: Eraser, stores: Stores) -> AsyncIterator[None]:
+    """Erases what a restored log has not forgotten, now, or as soon as its server answers."""
+    await ledger.start()
+    again = partial(apply_ledger, ledger, eraser, stores.log, stores.clock)
+    try:
+        await again()
+    except LogUnavailable:
+        if stores.log.partitions == 1:
+            raise
+        waiting = asyncio.create_task(_once_it_answers(again))
+        try:
+            yield
+        finally:
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+        return
+    yield
+
+
+async def _once_it_answers(work: Callable[[], Awaitable[object]]) -> None:
+    while True:
+        await asyncio.sleep(FORGETTING_POLL)
+        try:
+            await work()
+        except LogUnavailable:
+            continue
+        return
+
+
+def _worker(stores: Stores, policies: Policies, purger: Purger) -> Worker:
     """Alone with a file it keeps one name, and so takes its own leases over at once after a crash."""
     shared = stores.log.partitions > 1
     owner = process_name() if shared else "embedded"
@@ -249,6 +344,7 @@ def _worker(stores: Stores, policies: Policies) -> Worker:
         owner=owner,
         archiving=Archiving(stores.log, owner=owner),
         timing=Timing(poll=SHARED_POLL) if shared else None,
+        purger=purger,
     )
 
 

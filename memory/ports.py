@@ -818,3 +818,7 @@ class LongTerm(Projected, Protocol):
         L2-normalised, as stored; searches go before. No ids give `{}` without a round trip.
         """
         ...
+
+    async def purge(self) -> None:
+        """Leave nothing of what was removed in files of one's own; durable when it returns."""
+        ...

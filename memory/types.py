@@ -45,6 +45,10 @@ EVERYBODY: Final = "\x1f"
 """In place of a user: what is for all users of a tenant. No key, request or setting can name it."""
 
 
+OFFICE: Final = "\x1e"
+"""In place of a user: what operators do in a tenant, which no erasure removes. Nothing else can name it."""
+
+
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
     """The address of every record: whose memory, in which tenant, by which agent, in which session."""
 

@@ -13,7 +13,7 @@ import msgspec
 from hearth.memory.ports import Consumers, Damaged, EventLog, LongTerm, ShortTerm
 from hearth.memory.projectors import IndexProjector
 from hearth.memory.tiers.indexed import as_stored, index_record, is_recallable
-from hearth.memory.types import EVERYBODY, Page, Record, Scope
+from hearth.memory.types import EVERYBODY, OFFICE, Page, Record, Scope
 
 PAGE = 500
 """Events or records of one question."""
@@ -125,7 +125,8 @@ class Verifier:
         """
         done, until = Verified(), time.monotonic() + SECONDS
         if not after:
-            done += msgspec.structs.replace(await self._events(tenant, EVERYBODY), users=0)
+            for name in (EVERYBODY, OFFICE):
+                done += msgspec.structs.replace(await self._events(tenant, name), users=0)
         users = await self._log.users(tenant, after=after, limit=USERS)
         for user in users:
             done += await self.user(tenant, user, repair=repair)

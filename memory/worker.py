@@ -17,6 +17,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, w
 from hearth.memory import metrics
 from hearth.memory.archival import Archival
 from hearth.memory.deciders import DrawnDecider, PageDecider
+from hearth.memory.erasure.purger import Purger
 from hearth.memory.errors import LeaseLost, Unavailable
 from hearth.memory.events.archiving import Archiving
 from hearth.memory.events.kinds import Event
@@ -40,6 +41,8 @@ REPLAY_ROWS = 500
 """Events read at once in a replay."""
 LOOK_SECONDS = 0.1
 """Between two looks at how far workers elsewhere are."""
+PURGING = "purge"
+"""The lease of whoever goes on with erasures."""
 REBUILDING = "rebuild"
 """The lease of whoever fills long-term memory from the log."""
 
@@ -151,7 +154,8 @@ class Worker:
     index projector.
 
     `extractor` reads facts, the rules where none is given; `policy` is asked for a tenant's, an agent's and a
-    key's, and is Hearth's own for the default embedder where none is given.
+    key's, and is Hearth's own for the default embedder where none is given. `purger` goes on with
+    erasures; none are where none is.
     `owner` names this worker in its leases. A process that is alone with its log keeps one name, so that it
     takes over its own leases at once after a crash; where several share a log each needs its own.
     """
@@ -171,6 +175,7 @@ class Worker:
         batch: int = 64,
         timing: Timing | None = None,
         archiving: Archiving | None = None,
+        purger: Purger | None = None,
     ) -> None:
         """`archiving`: of the log, where it can move old payloads to archives."""
         self._log = log
@@ -179,6 +184,7 @@ class Worker:
         self._clock = clock
         self._owner = owner
         self._timing = timing or Timing()
+        self._purger = purger
         self._pages = PageDecider(log=log, consumers=consumers)
         self._index = IndexProjector(log=log, mid_term=mid_term, short_term=short_term, long_term=long_term)
         policy = policy or (lambda tenant, agent, key: LifePolicy())
@@ -208,7 +214,7 @@ class Worker:
         if self._tasks:
             return
         work = [self._follow(at) for at in range(len(self._runners))]
-        self._tasks = [asyncio.create_task(one) for one in (*work, self._watch())]
+        self._tasks = [asyncio.create_task(one) for one in (*work, self._watch(), self._purge_all())]
 
     async def run(self) -> None:
         """Work until `stop` is called or this is cancelled: the form for a process of its own."""
@@ -267,6 +273,24 @@ class Worker:
         if self._archival is not None:
             await self._archival.sweep()
         return forgotten
+
+    async def purge(self) -> int:
+        """Go on with every erasure that is not over; how many are over with this. Raises LogUnavailable.
+
+        One worker at a time does so.
+        """
+        if self._purger is None:
+            return 0
+        take = partial(self._consumers.lease, PURGING, 0, owner=self._owner)
+        if await take(seconds=self._timing.lease) is None:
+            return 0
+        renewing = asyncio.create_task(self._renew(take))
+        try:
+            return await self._purger.tick()
+        finally:
+            renewing.cancel()
+            await asyncio.gather(renewing, return_exceptions=True)
+            await take(seconds=0)
 
     async def retry_parked(self) -> tuple[int, int]:
         """Handle every parked event once more; how many were handled, and how many are still parked.
@@ -379,6 +403,17 @@ class Worker:
                     await runner.wake.wait()
                     # each part a little later than the one before, whose decisions it then finds
                     await asyncio.sleep(self._timing.gather * (at + 1))
+
+    async def _purge_all(self) -> None:
+        """Again and again; the named boundary of erasures, logged and counted."""
+        while True:
+            await asyncio.sleep(self._timing.poll)
+            try:
+                if self._purger is not None and await self._purger.waits():
+                    await self.purge()
+            except Exception:
+                logger.warning("erasures wait until the next look", exc_info=True)
+                metrics.FAILURES.labels("worker.purge").inc()
 
     async def _watch(self) -> None:
         swept = -self._timing.sweep

@@ -25,6 +25,11 @@ from hearth.gateway.runtime import Gateway
 from hearth.gateway.switchboard import FileSwitchboard
 from hearth.memory.capture import Capture
 from hearth.memory.engine import Engine
+from hearth.memory.erasure.eraser import Eraser
+from hearth.memory.erasure.files import Files
+from hearth.memory.erasure.ledger import Ledger
+from hearth.memory.erasure.purger import Purger
+from hearth.memory.erasure.restoring import apply_ledger
 from hearth.memory.events.spool import Spool
 from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.policies import Policies, Settled, nothing_settled
@@ -167,6 +172,24 @@ async def open_engine(
     own = life or LifePolicy(facts="rules" if extractor else "off")
     policies = Policies(log=log, clock=clock, own=own, settled=settled)
     await policies.look()
+    spool, ledger = Spool(home / "spool"), Ledger(home / "erasures.ledger")
+    capture = Capture(
+        log=log,
+        spool=spool,
+        short_term=short_term,
+        ack_seconds=5.0,
+        appended=lambda: worker.notify(),
+    )
+    eraser = Eraser(
+        log=log,
+        office=log,
+        mid_term=log,
+        long_term=long_term,
+        clock=clock,
+        steps=("log", "short_term", "long_term", "spool", "ledger"),
+    )
+    await ledger.start()
+    await apply_ledger(ledger, eraser, log, clock)
     worker = Worker(
         log=log,
         consumers=log,
@@ -176,17 +199,23 @@ async def open_engine(
         clock=clock,
         extractor=extractor,
         policy=policies.sure,
-    )
-    spool = Spool(home / "spool")
-    capture = Capture(
-        log=log,
-        spool=spool,
-        short_term=short_term,
-        ack_seconds=5.0,
-        appended=worker.notify,
+        purger=Purger(
+            eraser=eraser,
+            log=log,
+            office=log,
+            short_term=short_term,
+            long_term=long_term,
+            clock=clock,
+            shared=shared,
+            ledger=ledger,
+            files=Files(home, {"log.db": "log"}, spool=home / "spool"),
+            empty_spool=capture.empty_spool_now,
+        ),
     )
     engine = Engine(
         log=log,
+        office=log,
+        eraser=eraser,
         mid_term=log,
         consumers=log,
         short_term=short_term,

@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 
 from hearth.gateway.api import (
+    erasures,
     events,
     exchanges,
     exports,
@@ -44,6 +45,7 @@ RESOURCES: tuple[APIRouter, ...] = (
     exports.router,
     knowledge.router,
     people.router,
+    erasures.router,
     switches.router,
     events.router,
     verify.router,

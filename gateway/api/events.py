@@ -16,7 +16,7 @@ from hearth.gateway.api.problems import Problem, invalid, unknown_value
 from hearth.gateway.api.shapes import WHEN, example
 from hearth.memory.events.kinds import VERSIONS, Event
 from hearth.memory.ports import EventCount, EventFilter, Unreadable
-from hearth.memory.types import EVERYBODY
+from hearth.memory.types import EVERYBODY, OFFICE
 
 router = APIRouter(tags=["operations"], route_class=KeyedRoute)
 
@@ -41,7 +41,7 @@ class EventOut(BaseModel):
     seq: int = Field(description="Position in the log: what `after` goes on from.")
     id: str
     kind: str
-    user: str = Field(description="Empty for what is for all users of the tenant.")
+    user: str = Field(description="Empty for what is for all users of the tenant, or done by an operator.")
     agent: str
     session: str
     generation: int
@@ -59,7 +59,7 @@ class EventOut(BaseModel):
             seq=event.seq,
             id=event.id,
             kind=event.kind,
-            user=event.user if event.user != EVERYBODY else "",
+            user=event.user if event.user not in (EVERYBODY, OFFICE) else "",
             agent=event.agent,
             session=event.session,
             generation=event.generation,

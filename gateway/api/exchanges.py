@@ -58,7 +58,7 @@ async def forget_exchange(id: str, caller: Writer, engine: TheEngine, response: 
     """Forget one exchange everywhere; 202 where a store is down and is cleared when it is back."""
     scope = caller.scope()
     await _reachable(engine, scope, id)
-    forgotten = await engine.forget_exchange(scope, id)
+    forgotten = await engine.forget_exchange(scope, id, by=caller.key.name)
     response.status_code = 200 if forgotten.done else 202
     return ForgottenOut.of(id, forgotten)
 

@@ -23,6 +23,8 @@ MAX_QUERY = 8_192
 """Characters of a question."""
 MAX_NOTE = 2_000
 """Characters of a note about a recall."""
+MAX_REASON = 500
+"""Characters of why something is done."""
 MAX_NAME = 256
 """Characters of a subject, an attribute or a value."""
 MAX_TAGS = 64
@@ -133,6 +135,7 @@ Moment: TypeAlias = Annotated[datetime, BeforeValidator(_moment)]
 Text: TypeAlias = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_text)]
 Question: TypeAlias = Annotated[str, Field(max_length=MAX_QUERY), AfterValidator(_text)]
 Named: TypeAlias = Annotated[str, Field(max_length=MAX_NAME)]
+Reason: TypeAlias = Annotated[str, Field(max_length=MAX_REASON)]
 Identifier: TypeAlias = Annotated[str, AfterValidator(_identifier)]
 Tags: TypeAlias = Annotated[list[Identifier], Field(max_length=MAX_TAGS)]
 Importance: TypeAlias = Annotated[float, Field(ge=0, le=1)]

@@ -278,7 +278,7 @@ async def forget_memory(id: str, caller: Writer, engine: TheEngine, response: Re
     """Forget one memory everywhere; 202 where a store is down and is cleared when it is back."""
     scope = caller.scope()
     await _reachable(engine, scope, id)
-    forgotten = await engine.forget(scope, id)
+    forgotten = await engine.forget(scope, id, by=caller.key.name)
     response.status_code = 200 if forgotten.done else 202
     return ForgottenOut.of(id, forgotten)
 

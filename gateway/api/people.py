@@ -1,14 +1,14 @@
-"""Scopes and users: what a key may reach, who has memory, and the erasure of one."""
+"""Scopes and users: what a key may reach, and who has memory."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from hearth.config.settings import Access
-from hearth.gateway.api.access import AdminKey, ReadKey, TheEngine, TheGateway, Writer
+from hearth.gateway.api.access import AdminKey, ReadKey, TheEngine
 from hearth.gateway.api.cursor import read_name_cursor, write_cursor
 from hearth.gateway.api.door import KeyedRoute
 from hearth.gateway.api.fields import MAX_LIMIT
@@ -56,18 +56,6 @@ class UserPage(BaseModel):
     next: str | None = Field(description="The `cursor` of the next page; null at the end.")
 
 
-class ErasedOut(BaseModel):
-    """The receipt of an erasure."""
-
-    model_config = example(user="alice", done=True, pending=[])
-
-    user: str
-    done: bool = Field(description="True if nothing of the user is left in any store.")
-    pending: list[str] = Field(
-        description="Stores that are down: all is unreachable already, and the worker removes it there later."
-    )
-
-
 @router.get("/scopes")
 async def get_scopes(key: ReadKey) -> ScopesOut:
     """Say what this key may reach."""
@@ -95,15 +83,3 @@ async def list_users(
     found = await engine.log.users(key.tenant, after=after, limit=limit + 1)
     more = write_cursor("users", found[limit - 1]) if len(found) > limit else None
     return UserPage(items=[UserOut(id=user) for user in found[:limit]], next=more)
-
-
-@router.delete(
-    "/users/{user_id:path}", responses={202: {"model": ErasedOut, "description": "Pending in a store"}}
-)
-async def erase_user(user_id: str, caller: Writer, gateway: TheGateway, response: Response) -> ErasedOut:
-    """Erase a user: everything, in every store, of every agent. 202 where a store is down for now."""
-    scope = caller.scope(user_id)
-    erased = await gateway.flow.engine.erase(scope.tenant, scope.user)
-    gateway.flow.chains.drop(scope.tenant, scope.user)
-    response.status_code = 200 if erased.done else 202
-    return ErasedOut(user=scope.user, done=erased.done, pending=list(erased.pending))

@@ -15,7 +15,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from hearth.gateway.identity import IdentityError
-from hearth.memory.errors import BadInput, HearthError, LogUnavailable, NotFound, StaleGeneration, Unavailable
+from hearth.memory.errors import (
+    BadInput,
+    HearthError,
+    Held,
+    LogUnavailable,
+    NotFound,
+    StaleGeneration,
+    Unavailable,
+)
 
 MEDIA_TYPE = "application/problem+json"
 SHOWN = 120
@@ -30,6 +38,7 @@ TITLES = {
     "no-route": "There is no such route",
     "method": "This route does not take that method",
     "erased": "The user was erased meanwhile",
+    "held": "A legal hold keeps it",
     "too-large": "The request body is too large",
     "media-type": "This media type can't be read",
     "invalid": "A value can't be used",
@@ -173,6 +182,10 @@ def problem_of(error: HearthError) -> Problem:
         case StaleGeneration():
             detail = "The user was erased meanwhile, so nothing was kept. Send it again to begin anew."
             return Problem(409, "erased", detail)
+        case Held():
+            where = f"GET /memory/v1/erasures/{error.receipt}"
+            detail = f"{error}. It follows by itself then; {where} says how far it is."
+            return Problem(409, "held", detail)
         case Unavailable():
             part = "The event log" if isinstance(error, LogUnavailable) else "A memory store"
             detail = f"{part} is not available. Try again; GET /memory/v1/health says more."

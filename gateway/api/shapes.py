@@ -485,15 +485,17 @@ class FeedbackOut(BaseModel):
 class ForgottenOut(BaseModel):
     """What became of a deletion."""
 
-    model_config = example(id=MEMORY_ID, done=True, pending=[])
+    model_config = example(id=MEMORY_ID, done=True, pending=[], receipt=MEMORY_ID)
 
     id: str
     done: bool = Field(description="True if it is gone everywhere.")
     pending: list[str] = Field(
         description="Stores that are down: it is unreachable already, and the worker removes it there later."
     )
+    receipt: str = Field(description="Id of its receipt, `GET /erasures/{id}`.")
 
     @classmethod
     def of(cls, id: str, forgotten: Forgotten) -> ForgottenOut:
         """The engine's answer as the API shows it."""
-        return cls(id=id, done=forgotten.done, pending=list(forgotten.pending))
+        pending = list(forgotten.pending)
+        return cls(id=id, done=forgotten.done, pending=pending, receipt=forgotten.receipt)

@@ -1,18 +1,16 @@
-"""Commands for whoever runs the gateway: health, switch, users, erase."""
+"""Commands for whoever runs the gateway: health, switch, users."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
-from urllib.parse import quote
 
 import typer
 
 from hearth.gateway.commands.client import Answer, gateway
 from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Config, Json, Limit, Url
-from hearth.gateway.commands.output import FAILED, MISUSED, fail, note, say, say_json, table
+from hearth.gateway.commands.output import FAILED, MISUSED, fail, say, say_json, table
 
 if TYPE_CHECKING:
     from hearth.config.settings import Settings
@@ -96,40 +94,6 @@ def users(limit: Limit = 200, url: Url = DEFAULT_URL, key: ApiKey = "", as_json:
         return
     for user in page["items"]:
         say(user["id"])
-
-
-def erase(
-    user: Annotated[
-        str, typer.Argument(help="Whose memory; none: the key's own user.", show_default=False)
-    ] = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
-    url: Url = DEFAULT_URL,
-    key: ApiKey = "",
-    as_json: Json = False,
-) -> None:
-    """Erase all of a user, in every store. It can't be undone.
-
-    Example: hearth erase alice --yes
-    """
-    with gateway(url, key) as rest:
-        whose = user or rest.get("/scopes")["user"]
-        if not whose:
-            fail("this key names its users; say whose memory to erase", MISUSED)
-        if not yes:
-            _confirm(whose)
-        receipt = rest.delete(f"/users/{quote(whose, safe='')}")
-    if as_json:
-        say_json(receipt)
-    else:
-        left = f": unreachable; {', '.join(receipt['pending'])} is cleared when it is back"
-        say(f"erased {receipt['user']}{'' if receipt['done'] else left}")
-
-
-def _confirm(user: str) -> None:
-    if not sys.stdin.isatty():
-        fail("there is nobody to ask here; add --yes", MISUSED)
-    note(f"All memories, exchanges and events of {user} are removed for good.")
-    typer.confirm("Erase them?", abort=True, err=True)
 
 
 def _switch_everyone(mode: str | None, name: str | None, config: Path | None) -> Answer:

@@ -75,5 +75,6 @@ async def _retried(hearth: HearthSettings) -> tuple[int, int]:
         durability=hearth.durability,
         servers=servers_of(hearth),
         settled=settled_by(hearth),
+        ledger=hearth.erasure.ledger,
     ) as opened:
         return await opened.worker.retry_parked()

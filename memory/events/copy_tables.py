@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from hearth.memory.events.archive import is_place, stored_body
 from hearth.memory.events.codec import pack
-from hearth.memory.events.sql import USER, Database, Row, marks
+from hearth.memory.events.sql import NAMED, Database, Row, marks
 
 PAGE_ROWS = 400
 """Rows of a page: a commit's work is short, and a page's share of its cost small."""
@@ -105,6 +105,9 @@ OTHERS = (
         ("user_id", "level", "whose", "name"),
         ("user_id", "level", "whose", "name", "seq", "value", "set_by", "at"),
     ),
+    Table("bases", ("tenant",), ("tenant", "generation")),
+    Table("erasures", ("user_id", "id"), ("user_id", "id", "seq", "state")),
+    Table("holds", ("user_id", "name"), ("user_id", "name", "seq")),
     Table("attempts", ("consumer", "event"), ("consumer", "event", "partition", "seq", "count")),
     Table("parked", ("consumer", "seq"), ("consumer", "seq", "error")),
 )
@@ -153,7 +156,7 @@ def _shown(column: str) -> str:
 
 def _taken(column: str) -> str:
     if column == "user_id":
-        return USER
+        return NAMED
     if column in _PLACES:
         return f"coalesce((SELECT {_PLACES[column]} FROM events WHERE id = ?), 0)"
     return "?"
@@ -241,7 +244,7 @@ def write_event(db: Database, event: Stored, seq: int) -> None:
     db.execute(
         "INSERT INTO events"
         " (seq, user_id, id, kind, agent, session, generation, occurred, recorded, parent, subject,"
-        f" tenant_key, seal, redacted) VALUES (?, {USER}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        f" tenant_key, seal, redacted) VALUES (?, {NAMED}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (seq, *event[2:16]),
     )
     if event.body is not None:

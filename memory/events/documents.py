@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from hearth.memory.events import rows
-from hearth.memory.events.sql import USER, Database, marks
+from hearth.memory.events.sql import GENERATION, USER, Database, marks, number_of
 from hearth.memory.knowledge.records import chunk_memory, chunk_place, version_prefix
 from hearth.memory.ports import KnownDocument
 from hearth.memory.types import EVERYBODY, Chunk, Document, Memory, Shelf
@@ -87,13 +86,13 @@ def _chunks(db: Database, where: str, values: Sequence[object], tenant: str) -> 
 
 def shelf(db: Database, tenant: str) -> Shelf:
     """Which of the tenant's documents may be recalled; an empty one for a tenant without any."""
-    user = rows.user_row(db, tenant, EVERYBODY)
+    generation = db.execute(GENERATION, (tenant, EVERYBODY))
     found = db.execute(
         f"SELECT id, version, seq, about <> '' FROM documents WHERE user_id = {USER}", (tenant, EVERYBODY)
     ).fetchall()
     return Shelf(
         tenant=tenant,
-        generation=user[1] if user else 1,
+        generation=number_of(generation),
         versions={row[0]: row[1] for row in found if row[3]},
         changed=max((row[2] for row in found), default=0),
     )

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from hearth.memory.erasure.receipt import Receipt
 from hearth.memory.tiers.heat import Heat
 from hearth.memory.tiers.layers import Part, Value
 from hearth.memory.types import (
@@ -226,6 +227,48 @@ class UserErased(msgspec.Struct, frozen=True, kw_only=True, tag="user.erased", t
     generation: int
 
 
+class SessionForgotten(msgspec.Struct, frozen=True, kw_only=True, tag="session.forgotten", tag_field="kind"):
+    """A session was removed: what was begun in it before is refused from now on. Its exchanges and memories
+    have tombstones of their own.
+    """
+
+    session: str
+    reason: str = "requested"
+
+
+class TenantErased(msgspec.Struct, frozen=True, kw_only=True, tag="tenant.erased", tag_field="kind"):
+    """All users of a tenant are being removed: none of them is reachable any more, and each takes part again
+    once it was erased by itself.
+    """
+
+    generation: int
+    """The least that a user of the tenant has from now on."""
+
+
+class ErasureChanged(msgspec.Struct, frozen=True, kw_only=True, tag="erasure.changed", tag_field="kind"):
+    """An erasure's new state, whole; what was written of it before goes."""
+
+    receipt: Receipt
+
+
+class HoldPlaced(msgspec.Struct, frozen=True, kw_only=True, tag="hold.placed", tag_field="kind"):
+    """A legal hold was placed on a user, or its reason changed."""
+
+    user: str
+    reason: str
+    by: str
+    """Name of the key."""
+
+
+class HoldLifted(msgspec.Struct, frozen=True, kw_only=True, tag="hold.lifted", tag_field="kind"):
+    """A legal hold was lifted."""
+
+    user: str
+    reason: str
+    by: str
+    """Name of the key."""
+
+
 Payload: TypeAlias = (
     StepCaptured
     | ExchangeEnriched
@@ -249,6 +292,11 @@ Payload: TypeAlias = (
     | KnowledgeRemoved
     | PolicyChanged
     | UserErased
+    | SessionForgotten
+    | TenantErased
+    | ErasureChanged
+    | HoldPlaced
+    | HoldLifted
 )
 
 VERSIONS: dict[str, int] = {
@@ -274,6 +322,11 @@ VERSIONS: dict[str, int] = {
     "knowledge.removed": 1,
     "policy.changed": 1,
     "user.erased": 1,
+    "session.forgotten": 1,
+    "tenant.erased": 1,
+    "erasure.changed": 1,
+    "hold.placed": 1,
+    "hold.lifted": 1,
 }
 """The version that this program writes, by kind."""
 

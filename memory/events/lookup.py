@@ -10,7 +10,7 @@ import msgspec
 
 from hearth.memory.events.codec import micros, moment
 from hearth.memory.events.kinds import UNKNOWN, Event, StepCaptured
-from hearth.memory.events.sql import USER, Database, Row, Rows
+from hearth.memory.events.sql import GENERATION, USER, Database, Row, Rows, number_of
 from hearth.memory.ports import CallState
 from hearth.memory.types import SEVEN_DAYS, Outcome, RetryHit, Scope, SessionHit, Step, Tails
 
@@ -56,11 +56,9 @@ def open_call(
 ) -> CallState:
     """Generation, session and retry of a request; see `EventLog.open_call`."""
     questions = _questions(tails, retry_key, response_id, now)
-    users = db.execute(
-        "SELECT generation FROM users WHERE tenant = ? AND name = ?", (scope.tenant, scope.user)
-    )
+    known = db.execute(GENERATION, (scope.tenant, scope.user))
     answers = {one.column: _ask(db, scope, one) for one in questions}
-    generation = (users.fetchone() or (1,))[0]
+    generation = number_of(known)
     return _decided(questions, answers, _steps_of(unwritten, scope, generation), tails, now, generation)
 
 

@@ -20,11 +20,22 @@ from hearth.memory.events.kinds import (
     PageOutdated,
     StepCaptured,
 )
-from hearth.memory.events.sql import USER, Database, Row, marks, number_of
+from hearth.memory.events.sql import GENERATION, REACHED, USER, Database, Row, marks, number_of
 from hearth.memory.extract.attributes import subject_key
 from hearth.memory.filters import fold_text
 from hearth.memory.ports import ExchangeState, MemoryFilter, Outlived
-from hearth.memory.types import EVERYBODY, Exchange, Memory, Page, Record, Scope, SessionInfo, Step, Usage
+from hearth.memory.types import (
+    EVERYBODY,
+    OFFICE,
+    Exchange,
+    Memory,
+    Page,
+    Record,
+    Scope,
+    SessionInfo,
+    Step,
+    Usage,
+)
 
 _STORED = "JOIN events e USING (seq) JOIN payloads p USING (seq)"
 
@@ -57,6 +68,8 @@ def events(
         if value is not None:
             where.append(f"{column} = ?")
             values.append(value)  # type: ignore[arg-type]
+    if tenant is not None:
+        where.append(REACHED)
     if kinds:
         where.append(f"e.kind IN ({marks(kinds)})")
     order = "e.seq"
@@ -81,8 +94,7 @@ def present(db: Database, ids: Sequence[str]) -> dict[str, tuple[str, str, int]]
 
 def generation(db: Database, tenant: str, user: str) -> int:
     """The user's generation; 1 for a user that the log never saw."""
-    row = rows.user_row(db, tenant, user)
-    return row[1] if row else 1
+    return number_of(db.execute(GENERATION, (tenant, user)))
 
 
 def last_seq(db: Database) -> int:
@@ -498,9 +510,9 @@ def _session_of(row: Row, tenant: str, user: str) -> SessionInfo:
 
 def users(db: Database, tenant: str, *, after: str, limit: int) -> list[str]:
     """Users with any event since they were last erased, by name."""
-    where = "tenant = ? AND name > ? AND name <> ? AND seen = 1"
-    sql = f"SELECT name FROM users WHERE {where} ORDER BY name LIMIT ?"
-    return [row[0] for row in db.execute(sql, (tenant, after, EVERYBODY, max(limit, 0)))]
+    where = f"u.tenant = ? AND u.name > ? AND u.name NOT IN (?, ?) AND u.seen = 1 AND {REACHED}"
+    sql = f"SELECT u.name FROM users u WHERE {where} ORDER BY u.name LIMIT ?"
+    return [row[0] for row in db.execute(sql, (tenant, after, EVERYBODY, OFFICE, max(limit, 0)))]
 
 
 def tenants(db: Database) -> list[str]:
@@ -508,18 +520,26 @@ def tenants(db: Database) -> list[str]:
     return [row[0] for row in db.execute("SELECT DISTINCT tenant FROM users ORDER BY tenant")]
 
 
+_NOT_HELD = (
+    "u.name NOT IN (SELECT h.name FROM holds h JOIN users o ON o.id = h.user_id"
+    " WHERE o.tenant = u.tenant AND o.name = ?)"
+)
+"""Whether no legal hold is on the user `u`; one value, `OFFICE`."""
+
+
 def outlived(
     db: Database, tenant: str, *, now: datetime, before: Mapping[str, datetime], limit: int
 ) -> list[Outlived]:
     """See `EventLog.outlived`."""
+    of = f"u.tenant = ? AND {REACHED} AND {_NOT_HELD}"
     memories = (
         "SELECT u.name, m.agent, u.generation, m.id, m.type, {} FROM users u"
-        " JOIN memories m ON m.user_id = u.id WHERE u.tenant = ? AND {} LIMIT ?"
+        f" JOIN memories m ON m.user_id = u.id WHERE {of} AND {{}} LIMIT ?"
     )
     exchanges = (
         "SELECT u.name, s.agent, u.generation, x.id, 'dialogue', 0 FROM users u"
         " JOIN exchanges x ON x.user_id = u.id JOIN sessions s ON s.user_id = x.user_id AND s.id = x.session"
-        " WHERE u.tenant = ? AND x.started < ? AND x.state <> 'forgotten' ORDER BY x.started LIMIT ?"
+        f" WHERE {of} AND x.started < ? AND x.state <> 'forgotten' ORDER BY x.started LIMIT ?"
     )
     asked: list[tuple[str, tuple[object, ...]]] = [
         (memories.format(1, "m.expires <= ? ORDER BY m.expires"), (micros(now),))
@@ -535,7 +555,7 @@ def outlived(
     rows: list[Row] = []
     for sql, values in asked:
         if len(rows) < limit:
-            rows += db.execute(sql, (tenant, *values, limit - len(rows))).fetchall()
+            rows += db.execute(sql, (tenant, OFFICE, *values, limit - len(rows))).fetchall()
     return [
         Outlived(user=user, agent=agent, generation=generation, id=id, kind=kind, expired=bool(expired))
         for user, agent, generation, id, kind, expired in rows

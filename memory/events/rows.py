@@ -17,11 +17,13 @@ from hearth.memory.events.kinds import (
     Event,
     MemoryForgotten,
     PageForgotten,
+    SessionForgotten,
     StepCaptured,
+    TenantErased,
     UserErased,
 )
 from hearth.memory.events.seal import Content, Envelope, seal_content, seal_envelope
-from hearth.memory.events.sql import USER, Database, Row, marks, number_of, tenant_key
+from hearth.memory.events.sql import NAMED, Database, Row, marks, number_of, tenant_key
 
 EVENTS = (
     "SELECT e.seq, e.id, u.tenant, u.name, e.agent, e.session, e.generation, e.occurred, e.parent,"
@@ -74,6 +76,13 @@ class _User(NamedTuple):
 
     id: int | None
     generation: int
+    base: int = 1
+    """The least generation of the tenant's users."""
+
+    @property
+    def closed(self) -> bool:
+        """True while the tenant's erasure has yet to come to the user."""
+        return self.id is not None and self.generation < self.base
 
 
 class Known:
@@ -94,7 +103,11 @@ class Known:
         }
         tenants = sorted({event.tenant for event in events})
         keyed = db.execute(f"SELECT tenant, secret FROM secrets WHERE tenant IN ({marks(tenants)})", tenants)
-        named = [(e.id, e.tenant, e.user, views.subject_of(e.payload)) for e in events]
+        named = [
+            (e.id, e.tenant, e.user, subject)
+            for e in events
+            for subject in {views.subject_of(e.payload), views.session_mark(e)}
+        ]
         for at in range(0, len(named), _NAMED_AT_ONCE):
             self._look_up(db, named[at : at + _NAMED_AT_ONCE])
         self.erased = {who: number_of(answer) for who, answer in asked.items()}
@@ -103,6 +116,12 @@ class Known:
         """By tenant, made where there was none."""
         # in one order, so that of two appends at once none waits for the other
         self.secrets |= {tenant: secret_of(db, tenant) for tenant in tenants if tenant not in self.secrets}
+
+    def forgotten_at(self, event: Event, subject: str) -> int | None:
+        """When what the event is about, or the session that a step is in, was forgotten."""
+        who = (event.tenant, event.user)
+        marked = (self.forgotten.get((*who, name)) for name in (subject, views.session_mark(event)))
+        return max((at for at in marked if at is not None), default=None)
 
     def began_after_erasure(self, event: Event) -> bool:
         """Whether the event is of the user's present generation by its time, with clocks that differ."""
@@ -113,14 +132,16 @@ class Known:
         values = ", ".join(["(?, ?, ?, ?)"] * len(named))
         found = db.execute(
             f"WITH named (id, tenant, name, subject) AS (VALUES {values})"
-            " SELECT n.id, n.tenant, n.name, n.subject, u.id, u.generation, e.seq, f.at FROM named n"
+            " SELECT n.id, n.tenant, n.name, n.subject, u.id, u.generation, b.generation, e.seq, f.at"
+            " FROM named n"
             " LEFT JOIN users u ON u.tenant = n.tenant AND u.name = n.name"
+            " LEFT JOIN bases b ON b.tenant = n.tenant"
             " LEFT JOIN events e ON e.id = n.id"
             " LEFT JOIN forgotten f ON f.user_id = u.id AND f.id = n.subject",
             [value for row in named for value in row],
         )
-        for event, tenant, name, subject, user, generation, seq, forgotten in found:
-            self.users[tenant, name] = _User(user, generation or 1)
+        for event, tenant, name, subject, user, generation, base, seq, forgotten in found:
+            self.users[tenant, name] = _User(user, generation or base or 1, base or 1)
             if seq is not None:
                 self.ids.add(event)
             if forgotten is not None:
@@ -138,7 +159,7 @@ def secret_of(db: Database, tenant: str) -> bytes:
 
 
 _LAST_ERASED = (
-    f"SELECT coalesce(max(recorded), 0) FROM events WHERE user_id = {USER} AND kind = 'user.erased'"
+    f"SELECT coalesce(max(recorded), 0) FROM events WHERE user_id = {NAMED} AND kind = 'user.erased'"
 )
 _NAMED_AT_ONCE = 250
 """Events looked up by one statement; four values each."""
@@ -163,29 +184,32 @@ def _taken(known: Known, events: Sequence[Event], *, drop_stale: bool) -> list[t
     """The events that are new and of their user's generation, with their stored forms."""
     taken: list[tuple[Event, Encoded]] = []
     ids: set[str] = set()
-    generations: dict[tuple[str, str], int] = {}
+    users = dict(known.users)
     for event in events:
         who = (event.tenant, event.user)
-        generation = generations.get(who, known.users[who].generation)
+        user = users[who]
         if event.id in known.ids or event.id in ids:
             continue
         if event.generation == UNKNOWN and known.began_after_erasure(event):
-            event = msgspec.structs.replace(event, generation=generation)
-        if _outdated(event, generation):
+            event = msgspec.structs.replace(event, generation=user.generation)
+        if _outdated(event, user):
             if drop_stale:
                 continue
             raise StaleGeneration
         if isinstance(event.payload, UserErased):
-            generations[who] = event.payload.generation
+            users[who] = user._replace(generation=event.payload.generation)
         ids.add(event.id)
         taken.append((event, encode(event.payload)))
     return taken
 
 
-def _outdated(event: Event, generation: int) -> bool:
+def _outdated(event: Event, user: _User) -> bool:
     """An erasure must raise the generation: of two at once the second is outdated like anything else."""
+    generation = user.generation
     if isinstance(event.payload, UserErased):
         return event.payload.generation <= generation
+    if user.closed:
+        return True
     if event.generation > generation:
         raise BadInput("generation", event.generation, f"at most the user's own, {generation}")
     return event.generation < generation
@@ -195,12 +219,12 @@ def _write(db: Database, known: Known, event: Event, encoded: Encoded) -> None:
     now, who = known.places.now, (event.tenant, event.user)
     user = known.users[who].id
     if user is None:
-        user = _add_user(db, event)
-        known.users[who] = _User(user, known.users[who].generation)
+        user = _add_user(db, event, known.users[who].generation)
+        known.users[who] = known.users[who]._replace(id=user)
     seq = known.places.following(*who)
     occurred = min(event.occurred_at, now + views.CLOCK_SKEW)
     subject = views.subject_of(event.payload)
-    refused = views.refused(event, occurred, known.forgotten.get((*who, subject)))
+    refused = views.refused(event, occurred, known.forgotten_at(event, subject))
     named = (event.id, *who, encoded.kind, event.agent, event.generation)
     times = (micros(occurred), micros(now))
     secret = known.secrets[event.tenant]
@@ -229,9 +253,10 @@ def _write(db: Database, known: Known, event: Event, encoded: Encoded) -> None:
     _remember(known, event)
 
 
-def _add_user(db: Database, event: Event) -> int:
+def _add_user(db: Database, event: Event, generation: int) -> int:
     row = db.execute(
-        "INSERT INTO users (tenant, name) VALUES (?, ?) RETURNING id", (event.tenant, event.user)
+        "INSERT INTO users (tenant, name, generation) VALUES (?, ?, ?) RETURNING id",
+        (event.tenant, event.user, generation),
     ).fetchone()
     return int(row[0]) if row else 0
 
@@ -241,10 +266,18 @@ def _remember(known: Known, event: Event) -> None:
     tenant, name = who = (event.tenant, event.user)
     match event.payload:
         case UserErased(generation=generation):
-            known.users[who] = _User(known.users[who].id, generation)
+            known.users[who] = known.users[who]._replace(generation=generation)
             known.forgotten = {key: at for key, at in known.forgotten.items() if key[:2] != who}
         case MemoryForgotten(memory=subject) | PageForgotten(page=subject):
             known.forgotten[tenant, name, subject] = micros(event.occurred_at)
+        case SessionForgotten():
+            known.forgotten[tenant, name, views.session_mark(event)] = micros(event.occurred_at)
+        case TenantErased(generation=base):
+            known.users = {
+                (of, user): had._replace(base=base) if of == tenant else had
+                for (of, user), had in known.users.items()
+            }
+            known.users[who] = known.users[who]._replace(generation=base)
         case StepCaptured(step=step):
             known.forgotten.pop((tenant, name, step.exchange), None)
         case _:

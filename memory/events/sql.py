@@ -15,8 +15,18 @@ Row: TypeAlias = tuple[Any, ...]
 Condition: TypeAlias = "tuple[str, list[Any]]"
 """SQL that is true or false, and the values of its placeholders."""
 
-USER = "(SELECT id FROM users WHERE tenant = ? AND name = ?)"
+NAMED = "(SELECT id FROM users WHERE tenant = ? AND name = ?)"
 """The row id of a user, by two values."""
+REACHED = "NOT EXISTS (SELECT 1 FROM bases b WHERE b.tenant = u.tenant AND b.generation > u.generation)"
+"""Whether the user `u` can be reached: not while the tenant's erasure has yet to come to them."""
+USER = f"(SELECT u.id FROM users u WHERE u.tenant = ? AND u.name = ? AND {REACHED})"
+"""The row id of a user who can be reached, by two values."""
+GENERATION = (
+    "SELECT coalesce(max(known.generation), 1) FROM"
+    " (SELECT generation FROM users WHERE tenant = ?1 AND name = ?2"
+    " UNION ALL SELECT generation FROM bases WHERE tenant = ?1) AS known"
+)
+"""The generation of a user, by the same two values; 1 for one that the log never saw."""
 
 
 COPIED = -1

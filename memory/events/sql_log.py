@@ -27,6 +27,7 @@ from hearth.memory.events import (
 from hearth.memory.events import walk as walks
 from hearth.memory.events.kinds import Event
 from hearth.memory.events.sql import COPIED, Archive, Database, Row, partition_of
+from hearth.memory.events.sql_office import SqlOffice
 from hearth.memory.ports import (
     CallState,
     Clock,
@@ -68,8 +69,8 @@ class LogHealth(msgspec.Struct, frozen=True, kw_only=True):
     """Why the last commit failed; empty after a good one."""
 
 
-class SqlLog(ABC):
-    """`EventLog`, `MidTerm` and `Consumers` over three ways to ask a database, which are a form's own."""
+class SqlLog(SqlOffice, ABC):
+    """`EventLog`, `MidTerm`, `Consumers` and `Office` over three ways to ask a database: a form's own."""
 
     def __init__(self, clock: Clock, archive: Archive) -> None:
         self._clock = clock

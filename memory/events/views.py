@@ -15,8 +15,11 @@ import msgspec
 from hearth.memory.events.archive import payload_of
 from hearth.memory.events.codec import encode, micros
 from hearth.memory.events.kinds import (
+    ErasureChanged,
     Event,
     ExchangeEnriched,
+    HoldLifted,
+    HoldPlaced,
     KnowledgeLoaded,
     KnowledgeRemoved,
     MemoryAdded,
@@ -37,7 +40,9 @@ from hearth.memory.events.kinds import (
     SegmentPinned,
     SegmentPromoted,
     SegmentVisited,
+    SessionForgotten,
     StepCaptured,
+    TenantErased,
     UserErased,
 )
 from hearth.memory.events.seal import Content, seal_content
@@ -69,8 +74,13 @@ VIEWS = (
     "chunks",
     "labels",
     "policies",
+    "bases",
+    "erasures",
+    "holds",
 )
 """The tables of views.sql."""
+_NOBODYS = frozenset({"step_keys", "injections", "labels", "bases"})
+"""Views whose rows go with their events, or are no user's."""
 
 
 def subject_of(payload: Payload) -> str:
@@ -103,7 +113,29 @@ def subject_of(payload: Payload) -> str:
             return memory.id
         case MemoryForgotten(memory=memory_id) | MemoryWithdrawn(memory=memory_id):
             return memory_id
-        case RecallJudged() | PolicyChanged() | UserErased():
+        case _:
+            return _managed(payload)
+
+
+def _managed(payload: Payload) -> str:
+    """What something that an operator did is about."""
+    match payload:
+        case ErasureChanged(receipt=receipt):
+            return receipt.id
+        case HoldPlaced(user=user) | HoldLifted(user=user):
+            return user
+        case _:
+            return ""
+
+
+def session_mark(event: Event) -> str:
+    """What `forgotten` names a session by that is forgotten or that a step is in; no record is named so."""
+    match event.payload:
+        case SessionForgotten(session=session):
+            return f"session:{session}"
+        case StepCaptured():
+            return f"session:{event.session}"
+        case _:
             return ""
 
 
@@ -113,9 +145,12 @@ def refused(event: Event, occurred: datetime, forgotten: int | None) -> bool:
 
     A new step of a forgotten exchange whose request began after the forgetting is a new exchange of that id.
     """
-    if forgotten is None or isinstance(event.payload, MemoryForgotten | PageForgotten | UserErased):
+    if forgotten is None or isinstance(event.payload, _TOMBSTONES):
         return False
     return not (isinstance(event.payload, StepCaptured) and micros(occurred) > forgotten)
+
+
+_TOMBSTONES = (MemoryForgotten, PageForgotten, SessionForgotten, UserErased, TenantErased)
 
 
 def fold(db: Database, user: int, event: Event) -> None:
@@ -579,11 +614,59 @@ def _fold_erased(db: Database, user: int, event: Event, payload: UserErased) -> 
     db.execute("UPDATE users SET generation = ?, seen = 0 WHERE id = ?", (payload.generation, user))
     before = (user, event.seq)
     _redact(db, "SELECT seq FROM events WHERE user_id = ? AND seq < ?", before)
-    for view in set(VIEWS) - {"step_keys", "injections", "labels"}:
+    for view in set(VIEWS) - _NOBODYS:
         db.execute(f"DELETE FROM {view} WHERE user_id = ?", (user,))
     db.execute(
         "UPDATE events SET session = '', parent = NULL, subject = '' WHERE user_id = ? AND seq < ?", before
     )
+
+
+def _fold_session_forgotten(db: Database, user: int, event: Event, payload: SessionForgotten) -> None:
+    db.execute(
+        "INSERT INTO forgotten VALUES (?, ?, ?) ON CONFLICT (user_id, id) DO UPDATE SET at = excluded.at",
+        (user, session_mark(event), micros(event.occurred_at)),
+    )
+
+
+def _fold_tenant_erased(db: Database, user: int, event: Event, payload: TenantErased) -> None:
+    """Users from before are unreachable until they are erased one by one; new ones begin with the base.
+
+    In a log that is folded again those who came later are there already.
+    """
+    db.execute(
+        "INSERT INTO bases VALUES (?, ?) ON CONFLICT (tenant) DO UPDATE SET generation = excluded.generation",
+        (event.tenant, payload.generation),
+    )
+    db.execute(
+        "UPDATE users SET generation = ? WHERE tenant = ? AND (id = ? OR NOT EXISTS"
+        " (SELECT 1 FROM events e WHERE e.user_id = users.id AND e.seq < ?))",
+        (payload.generation, event.tenant, user, event.seq),
+    )
+
+
+# -- what operators do -------------------------------------------------------------------------------------
+
+
+def _fold_erasure(db: Database, user: int, event: Event, payload: ErasureChanged) -> None:
+    receipt = payload.receipt
+    older = "SELECT seq FROM events WHERE user_id = ? AND subject = ? AND seq < ?"
+    _redact(db, older, (user, receipt.id, event.seq))
+    db.execute(
+        "INSERT INTO erasures VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (user_id, id) DO UPDATE SET seq = excluded.seq, state = excluded.state",
+        (user, receipt.id, event.seq, receipt.state),
+    )
+
+
+def _fold_placed(db: Database, user: int, event: Event, payload: HoldPlaced) -> None:
+    db.execute(
+        "INSERT INTO holds VALUES (?, ?, ?) ON CONFLICT (user_id, name) DO UPDATE SET seq = excluded.seq",
+        (user, payload.user, event.seq),
+    )
+
+
+def _fold_lifted(db: Database, user: int, event: Event, payload: HoldLifted) -> None:
+    db.execute("DELETE FROM holds WHERE user_id = ? AND name = ?", (user, payload.user))
 
 
 _FOLDS: dict[type[msgspec.Struct], Callable[[Database, int, Event, Any], None]] = {
@@ -609,4 +692,9 @@ _FOLDS: dict[type[msgspec.Struct], Callable[[Database, int, Event, Any], None]] 
     KnowledgeRemoved: _fold_removed,
     PolicyChanged: _fold_policy,
     UserErased: _fold_erased,
+    SessionForgotten: _fold_session_forgotten,
+    TenantErased: _fold_tenant_erased,
+    ErasureChanged: _fold_erasure,
+    HoldPlaced: _fold_placed,
+    HoldLifted: _fold_lifted,
 }

@@ -1,5 +1,13 @@
 -- Everything here is folded from events and can be dropped and folded again. `first` is where the log first
 -- tells of a row: the order of what has the same moment.
+CREATE TABLE bases (tenant TEXT PRIMARY KEY, generation INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE erasures (
+    user_id INTEGER NOT NULL, id TEXT NOT NULL, seq INTEGER NOT NULL, state TEXT NOT NULL, PRIMARY KEY (user_id, id)
+) WITHOUT ROWID;
+CREATE INDEX erasures_open ON erasures (seq) WHERE state <> 'purged';
+CREATE TABLE holds (
+    user_id INTEGER NOT NULL, name TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (user_id, name)
+) WITHOUT ROWID;
 CREATE TABLE forgotten (user_id INTEGER, id TEXT, at INTEGER NOT NULL, PRIMARY KEY (user_id, id)) WITHOUT ROWID;
 CREATE TABLE step_keys (
     seq INTEGER PRIMARY KEY,

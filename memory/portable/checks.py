@@ -11,8 +11,11 @@ import msgspec
 
 from hearth.memory.errors import BadInput
 from hearth.memory.events.kinds import (
+    ErasureChanged,
     Event,
     ExchangeEnriched,
+    HoldLifted,
+    HoldPlaced,
     KnowledgeLoaded,
     KnowledgeRemoved,
     MemoryAdded,
@@ -32,7 +35,9 @@ from hearth.memory.events.kinds import (
     SegmentPinned,
     SegmentPromoted,
     SegmentVisited,
+    SessionForgotten,
     StepCaptured,
+    TenantErased,
     UserErased,
 )
 from hearth.memory.events.views import subject_of
@@ -68,7 +73,17 @@ CARRIED: Final = (
     RecallDrawn,
 )
 """What a user's file has, and what is taken in."""
-STAYS: Final = (KnowledgeLoaded, KnowledgeRemoved, PolicyChanged, UserErased)
+STAYS: Final = (
+    KnowledgeLoaded,
+    KnowledgeRemoved,
+    PolicyChanged,
+    UserErased,
+    SessionForgotten,
+    TenantErased,
+    ErasureChanged,
+    HoldPlaced,
+    HoldLifted,
+)
 """What is no user's own, or of the one place where it happened."""
 
 

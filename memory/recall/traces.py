@@ -147,9 +147,11 @@ class TraceRing:
         """The traces of recalls at or after that moment, the latest first."""
         return list(takewhile(lambda trace: trace.at >= moment, reversed(self._traces.values())))
 
-    def drop(self, tenant: str, user: str) -> None:
-        """Remove every trace of the user."""
-        gone = [t.id for t in self._traces.values() if (t.scope.tenant, t.scope.user) == (tenant, user)]
+    def drop(self, tenant: str, user: str | None = None) -> None:
+        """Remove every trace of the user, or of all of the tenant's."""
+        of = (t.scope for t in self._traces.values())
+        mine = [scope.tenant == tenant and user in (None, scope.user) for scope in of]
+        gone = [id for id, is_mine in zip(self._traces, mine, strict=True) if is_mine]
         for trace in gone:
             self._remove(trace)
 

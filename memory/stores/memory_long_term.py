@@ -101,6 +101,9 @@ class MemoryLongTerm:
                     del entries[key]
         self._terms.clear(Scope(tenant=tenant, user=user).person)
 
+    async def purge(self) -> None:
+        """See LongTerm. There is nothing to do."""
+
     async def count(self, owner: str) -> int:
         """See LongTerm."""
         return len(self._entries.get(owner, {}))

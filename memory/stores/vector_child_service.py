@@ -143,15 +143,17 @@ class Service:
     def _clean(self) -> None:
         """Write the files anew: about 1 ms a record, between searches, before further writes."""
         try:
-            for side in self._sides:
-                side.index.compact(self._piece)
+            self._compact()
         except StoreUnavailable as error:
             _end_if_panicked(error)
             if not self._stopping:
                 _log.exception("removed records are still in the files")
             self._cleanup.failed()
-        else:
-            self._cleanup.done()
+
+    def _compact(self) -> None:
+        for side in self._sides:
+            side.index.compact(self._piece)
+        self._cleanup.done()
 
     @contextmanager
     def _piece(self) -> Iterator[None]:
@@ -223,6 +225,21 @@ class Service:
             case wire.Upsert():
                 self._upsert(ask.records)
                 self._note_removal()
+            case wire.Delete() | wire.Clear() | wire.Purge():
+                self._remove(ask)
+            case wire.Flush():
+                for side in self._sides:
+                    with self._turns.write():
+                        side.index.commit()
+                    side.index.sync()
+            case wire.Rebuilt():
+                self._filled(ask.collection)
+            case _:
+                assert_never(ask)
+        return wire.Reply(id=ask.id)
+
+    def _remove(self, ask: wire.Delete | wire.Clear | wire.Purge) -> None:
+        match ask:
             case wire.Delete():
                 for side in self._sides:
                     with self._turns.write():
@@ -234,16 +251,11 @@ class Service:
                         side.index.clear(ask.tenant, ask.user)
                 if self._unclean:
                     self._cleanup.erased()
-            case wire.Flush():
-                for side in self._sides:
-                    with self._turns.write():
-                        side.index.commit()
-                    side.index.sync()
-            case wire.Rebuilt():
-                self._filled(ask.collection)
+            case wire.Purge():
+                if self._unclean:
+                    self._compact()
             case _:
                 assert_never(ask)
-        return wire.Reply(id=ask.id)
 
     def _note_removal(self) -> None:
         if not self._cleanup.waiting and self._unclean:

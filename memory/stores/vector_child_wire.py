@@ -113,6 +113,10 @@ class Clear(_Message, frozen=True, kw_only=True, tag="clear"):
     user: str
 
 
+class Purge(_Message, frozen=True, kw_only=True, tag="purge"):
+    """Write files anew without what was removed, if they hold any of it."""
+
+
 class Flush(_Message, frozen=True, kw_only=True, tag="flush"):
     """Make every write before this one durable."""
 
@@ -125,7 +129,7 @@ class Rebuilt(_Message, frozen=True, kw_only=True, tag="rebuilt"):
 
 
 Read: TypeAlias = Search | Embed | Get | Walk | Count | Report
-Write: TypeAlias = Upsert | Delete | Clear | Flush | Rebuilt
+Write: TypeAlias = Upsert | Delete | Clear | Purge | Flush | Rebuilt
 Background: TypeAlias = Write | Vectors
 """What goes in order, one after another, behind every `Read`."""
 Ask: TypeAlias = Read | Background

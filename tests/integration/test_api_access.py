@@ -168,7 +168,7 @@ async def test_case_06_strange_user_ids_keep_their_own_memories(api: Api) -> Non
             found = (await app.post("/memories/search", json={"query": "number", "user": user})).json()
             assert [m["text"] for m in listed["items"]] == [f"my number is {number}"]
             assert [f["record"]["text"] for f in found["items"]] == [f"my number is {number}"]
-        assert (await app.delete("/users/a")).json() == {"user": "a", "done": True, "pending": []}
+        assert (await app.delete("/users/a")).json()["done"]
         assert (await app.delete("/users/team%2Fa%3Ab")).json()["user"] == "team/a:b"
         for user in STRANGE:
             total = (await app.get("/memories", params={"user": user})).json()["total"]

@@ -229,7 +229,7 @@ async def test_case_19_a_forgotten_memory_is_gone_everywhere_at_once(api: Api) -
         answer = await alice.delete(f"/memories/{memory['id']}")
         assert (answer.status_code, answer.json()) == (
             200,
-            {"id": memory["id"], "done": True, "pending": []},
+            {"id": memory["id"], "done": True, "pending": [], "receipt": answer.json()["receipt"]},
         )
         assert (await alice.post("/memories/search", json=body)).json()["items"] == []
         assert (await alice.get("/memories")).json()["total"] == 0

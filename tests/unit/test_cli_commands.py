@@ -194,6 +194,17 @@ def test_erase_asks_first_and_removes_everything(run: Run, request: pytest.Fixtu
     assert f"erased {name}" in run("erase", name, "--yes", user="").stdout
     assert texts(run("list", "--json")) == []
     assert run("erase", "--yes", user="").exit_code == 2  # an app's key has no user of its own
+    latest = parsed(run("erasure", "--json", key="admin", user=""))["items"]
+    (receipt,) = [one["id"] for one in latest if one["user"] == name]
+    shown = run("erasure", receipt, key="admin", user="").stdout
+    assert f"user {name}: p" in shown
+    assert "1 memories" in shown
+    run("hold", "place", name, "--reason", "case 7", key="admin", user="")
+    assert "case 7" in run("hold", "list", key="admin", user="").stdout
+    held = run("erase", name, "--yes", user="")
+    assert (held.exit_code, "legal hold" in held.stderr) == (1, True)
+    run("hold", "lift", name, "--reason", "settled", key="admin", user="")
+    assert parsed(run("hold", "list", "--json", key="admin", user=""))["items"] == []
 
 
 def test_switch_and_health_and_users(run: Run) -> None:
