@@ -245,7 +245,9 @@ class Operations:
             )
             yield Engine(
                 log=log,
+                office=log,
                 mid_term=log,
+                consumers=log,
                 short_term=short_term,
                 long_term=long_term,
                 capture=capture,
