@@ -631,7 +631,7 @@ def _fold_session_forgotten(db: Database, user: int, event: Event, payload: Sess
 def _fold_tenant_erased(db: Database, user: int, event: Event, payload: TenantErased) -> None:
     """Users from before are unreachable until they are erased one by one; new ones begin with the base.
 
-    In a log that is folded again those who came later are there already.
+    In a log that is folded again those who came later are there already: no event of theirs is older.
     """
     db.execute(
         "INSERT INTO bases VALUES (?, ?) ON CONFLICT (tenant) DO UPDATE SET generation = excluded.generation",
@@ -639,8 +639,8 @@ def _fold_tenant_erased(db: Database, user: int, event: Event, payload: TenantEr
     )
     db.execute(
         "UPDATE users SET generation = ? WHERE tenant = ? AND (id = ? OR NOT EXISTS"
-        " (SELECT 1 FROM events e WHERE e.user_id = users.id AND e.seq < ?))",
-        (payload.generation, event.tenant, user, event.seq),
+        " (SELECT 1 FROM events e WHERE e.user_id = users.id AND e.generation < ?))",
+        (payload.generation, event.tenant, user, payload.generation),
     )
 
 

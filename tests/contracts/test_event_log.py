@@ -20,10 +20,14 @@ from hearth.memory.events.kinds import (
     PageMoved,
     PageOutdated,
     RecallJudged,
+    SessionForgotten,
     StepCaptured,
+    TenantErased,
 )
+from hearth.memory.events.sql_log import SqlLog
 from hearth.memory.ports import EventFilter, EventLog, MemoryFilter
 from hearth.memory.types import (
+    OFFICE,
     Evidence,
     Memory,
     Outdated,
@@ -215,6 +219,35 @@ async def test_of_two_erasures_at_once_the_second_is_told(log: EventLog) -> None
     await log.append([erase(2)])
     with pytest.raises(StaleGeneration):
         await log.append([erase(2)])
+
+
+async def test_a_tenants_erasure_closes_its_users_until_their_own_comes(log: SqlLog) -> None:
+    """Nothing of them is read or taken; one who was never there begins with the tenant's least generation."""
+    await log.append([step("x"), memory("bees"), memory("cats", user="bob")])
+    base = await log.next_base("acme")
+    await log.append([event(TenantErased(generation=base), user=OFFICE)])
+    assert (await texts(log), await log.users("acme", after="", limit=9)) == (set(), [])
+    for late in (memory("late"), memory("late", generation=base), memory("late", user="carol")):
+        with pytest.raises(StaleGeneration):
+            await log.append([late])
+    assert [one.user for one in await log.closed_users("acme", limit=9)] == ["alice", "bob"]
+    assert await log.generation("acme", "carol") == base
+    await log.append([erase(base), memory("wasps", generation=base), memory(user="carol", generation=base)])
+    assert (await texts(log), await texts(log, "bob")) == ({"wasps"}, set())
+    assert [one.user for one in await log.closed_users("acme", limit=9)] == ["bob"]
+    assert (await log.content_left("acme", "alice"), await log.content_left("acme", "bob")) == (0, 0)
+    assert (await log.inventory("acme", "alice")).sorts == {"events": 1, "memories": 1}
+    assert await log.unhandled("index", "acme", None, ("user.erased",)) == 1
+
+
+async def test_a_forgotten_session_refuses_what_was_begun_in_it_before(log: SqlLog) -> None:
+    """A step that is on its way is not kept; one that begins later is, and other sessions are untouched."""
+    await log.append([event(SessionForgotten(session="s1"), at=START)])
+    await log.append(
+        [step("old", at=START - MINUTE), step("new", at=START + MINUTE), step("x", session="s2")]
+    )
+    found = await log.exchanges("acme", "alice", session=None, after=None, limit=9)
+    assert {one.id for one in found} == {"new", "x"}
 
 
 async def test_a_generation_that_the_user_never_had_is_refused(log: EventLog) -> None:
