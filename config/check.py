@@ -21,6 +21,7 @@ def check(settings: Settings, *, host: str = "127.0.0.1", workers: int = 1) -> l
         *_database(settings),
         *_processes(settings, workers),
         *_folders(settings),
+        *_extraction(settings),
         *check_sections(settings.litellm),
         *_models_of_keys(settings),
         *settings.warnings,
@@ -116,7 +117,7 @@ def _database(settings: Settings) -> Iterator[Problem]:
 
 def check_worker(settings: Settings) -> list[Problem]:
     """Problems that keep `hearth worker` from its work."""
-    problems = [*_processes(settings, 1), *_folders(settings)]
+    problems = [*_processes(settings, 1), *_folders(settings), *_extraction(settings)]
     if settings.hearth.worker != "external":
         problems.append(
             Problem(
@@ -162,6 +163,36 @@ def _folders(settings: Settings) -> Iterator[Problem]:
                 where=f"hearth.{name}",
                 message=f"{folder} can't be written: {existing} is no folder that this process may write to",
                 remedy="name a writable folder, or change who owns it",
+            )
+
+
+def _extraction(settings: Settings) -> Iterator[Problem]:
+    """Facts that a model is to read need one, and one that can be found."""
+    general = settings.hearth.life
+    models = _model_names(settings.litellm)
+    tenants = settings.hearth.tenants
+    named = {f"tenants.{name}.life": one.life for name, one in tenants.items()}
+    by_key = {key.tenant for key in settings.hearth.keys if key.facts == "model"}
+    by_agent = {name for name, one in tenants.items() if any(a.facts == "model" for a in one.agents.values())}
+    asked = {f"tenants.{name}.life" for name in by_key | by_agent if name in tenants}
+    asked |= {"life"} if by_key - set(tenants) else set()
+    for where, life in {"life": general, **named}.items():
+        if (life.facts or general.facts) != "model" and where not in asked:
+            continue
+        model = life.extraction.model or general.extraction.model
+        if model is None:
+            yield Problem(
+                level="error",
+                where=f"hearth.{where}.extraction.model",
+                message="facts are to be read by a model, and none is named",
+                remedy="name one of `model_list`, or say `facts: rules`",
+            )
+        elif "/" not in model and model not in models and not settings.litellm.get("include"):
+            yield Problem(
+                level="error",
+                where=f"hearth.{where}.extraction.model",
+                message=f"no model {model!r} is configured",
+                remedy="name one of `model_list`, or one as LiteLLM does, such as `openai/gpt-4o-mini`",
             )
 
 

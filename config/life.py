@@ -17,7 +17,7 @@ Days: TypeAlias = Annotated[float, Field(gt=0, le=36_500)]
 Hours: TypeAlias = Annotated[float, Field(gt=0, le=876_000)]
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 Tokens: TypeAlias = Annotated[int, Field(ge=0, le=100_000)]
-Reading: TypeAlias = Annotated[Literal["rules", "off"] | None, BeforeValidator(yaml_word)]
+Reading: TypeAlias = Annotated[Literal["rules", "model", "off"] | None, BeforeValidator(yaml_word)]
 """How facts are read; None: as the wider level says."""
 
 
@@ -120,14 +120,38 @@ class RetentionSettings(Section):
     )
 
 
+class ExtractionSettings(Section):
+    """The model that reads facts, where `facts` is `model`, and what it may cost."""
+
+    model: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Its name in `model_list`, or any that LiteLLM knows (`openai/gpt-4o-mini`).",
+    )
+    pages: Annotated[int, Field(ge=1, le=50)] | None = Field(
+        default=None, description="Exchanges of one user that one call reads at most (8)."
+    )
+    gather_seconds: Annotated[float, Field(ge=0, le=600)] | None = Field(
+        default=None, description="Time for which an exchange waits for others of its user (20)."
+    )
+    daily_tokens: Annotated[int, Field(ge=0)] | None = Field(
+        default=None,
+        description="Tokens that a tenant may spend in a day (UTC); beyond them rules read (1000000).",
+    )
+    timeout_seconds: Annotated[float, Field(ge=1, le=60)] | None = Field(
+        default=None, description="Time that the model has for an answer (20)."
+    )
+
+
 class LifeSettings(Section):
     """How memory gets better and smaller with time."""
 
     facts: Reading = Field(
         default=None,
         description="How facts are read from what users say: `rules` (their explicit statements, without a "
-        "model), or not at all (rules).",
+        "model), `model` (that of `extraction`), or not at all (rules).",
     )
+    extraction: ExtractionSettings = Field(default=ExtractionSettings(), description="Facts by a model.")
     short_term: ShortTermSettings = Field(default=ShortTermSettings(), description="The latest pages.")
     segments: SegmentSettings = Field(default=SegmentSettings(), description="Topics.")
     heat: HeatSettings = Field(default=HeatSettings(), description="What keeps them alive.")

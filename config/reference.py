@@ -15,6 +15,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
 from hearth.config.life import (
+    ExtractionSettings,
     HeatSettings,
     LifeSettings,
     LimitSettings,
@@ -46,6 +47,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("hearth.imports", ImportSettings),
     ("hearth.qdrant", QdrantSettings),
     ("hearth.life", LifeSettings),
+    ("hearth.life.extraction", ExtractionSettings),
     ("hearth.life.short_term", ShortTermSettings),
     ("hearth.life.segments", SegmentSettings),
     ("hearth.life.heat", HeatSettings),

@@ -82,6 +82,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "events": history.events,
         "users": operate.users,
         "health": operate.health,
+        "spending": operate.spending,
         "switch": operate.switch,
     },
 }

@@ -59,6 +59,8 @@ def _checked(name: str, value: object, level: Level) -> Value:
         whole = "" if name.startswith(_CALL) else ": it is of a user's memory, which agents and keys share"
         raise BadInput(name, value, f"to be set for {possible}, not for one {level}{whole}")
     part, _, field = name.rpartition(".")
+    if part == "extraction":
+        raise BadInput(name, value, "to be set in the file: what a model may cost is its operator's to say")
     model: type[Section] = CallSettings if part == _CALL else LifeSettings
     given: dict[str, Any] = {field: value} if part in ("", _CALL) else {part: {field: value}}
     try:

@@ -24,6 +24,7 @@ from hearth.gateway.edge import Edge
 from hearth.gateway.ending import Server
 from hearth.gateway.flow import Flow
 from hearth.gateway.life import settled_by
+from hearth.gateway.model import extraction_model
 from hearth.gateway.runtime import RUNTIME, Gateway
 from hearth.gateway.servers import servers_of
 from hearth.gateway.starting import StartError, late_jobs_allowed
@@ -73,6 +74,7 @@ async def running(settings: Settings) -> AsyncIterator[Gateway]:
         weights={tenant: weights_of(hearth, tenant) for tenant in hearth.tenants},
         settled=settled_by(hearth),
         ledger=hearth.erasure.ledger,
+        model=extraction_model(settings),
     ) as engine:
         gateway = gateway_over(engine, settings)
         beside = [gateway.switchboard.follow(), gateway.flow.daily.follow()]

@@ -11,6 +11,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from hearth.config.settings import Settings
 from hearth.gateway.api.health import AliveOut, PartOut, ReadyOut, parts_of
 from hearth.gateway.life import settled_by
+from hearth.gateway.model import extraction_model
 from hearth.gateway.runtime import RUNTIME
 from hearth.gateway.server import serve_app
 from hearth.gateway.servers import servers_of
@@ -44,6 +45,7 @@ class WorkerService:
             servers=servers_of(hearth),
             settled=settled_by(hearth),
             ledger=hearth.erasure.ledger,
+            model=extraction_model(self._settings),
         ) as self._open:
             await self._open.worker.start()
             yield

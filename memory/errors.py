@@ -7,9 +7,11 @@ HearthError
 ├── StaleGeneration         nobody: the user was erased while this was in flight
 ├── LeaseLost               nobody: another worker took over
 ├── UnknownEvent            the operator: the log was written by a newer program
+├── BadAnswer               nobody: a model's answer that can't be used, and is asked for again
 └── Unavailable             the operator
     ├── LogUnavailable        the event log can't take or give events
-    └── StoreUnavailable      a projection store can't be reached
+    ├── StoreUnavailable      a projection store can't be reached
+    └── ModelUnavailable      a model that memory asks does not answer
 """
 
 from __future__ import annotations
@@ -60,6 +62,10 @@ class UnknownEvent(HearthError):
         super().__init__(f"event {kind} of version {version} can't be read: {reason}")
 
 
+class BadAnswer(HearthError):
+    """A model's answer can't be used."""
+
+
 class Unavailable(HearthError):
     """A part of memory is not available."""
 
@@ -74,3 +80,7 @@ class StoreUnavailable(Unavailable):
     def __init__(self, part: str, cause: str) -> None:
         self.part, self.cause = part, cause
         super().__init__(f"{part} is not available: {cause}")
+
+
+class ModelUnavailable(Unavailable):
+    """A model that memory asks does not answer."""

@@ -6,21 +6,26 @@ import asyncio
 from collections.abc import Sequence
 from functools import reduce
 from typing import Final
-from uuid import NAMESPACE_URL, uuid5
 
 from hearth.memory import metrics
-from hearth.memory.events.kinds import Event, PageClosed, PageForgotten, PageMoved, Payload, is_decided
-from hearth.memory.extract.attributes import subject_key, value_key
+from hearth.memory.events.kinds import (
+    Event,
+    PageClosed,
+    PageForgotten,
+    PageMoved,
+    PageRead,
+    Payload,
+    is_decided,
+)
 from hearth.memory.outdating import outdated_pages
 from hearth.memory.policies import PolicyOf
 from hearth.memory.ports import Clock, EventLog, Extractor
 from hearth.memory.runner import all_different
-from hearth.memory.tiers.facts import Facts, Told, chain_of, changes, is_late, pages_of, retold, tell
+from hearth.memory.tiers.facts import Facts, Told, chain_of, changes, fact_id, is_late, pages_of, retold, tell
 from hearth.memory.tiers.indexed import as_stored
 from hearth.memory.tiers.pages import decisions
 from hearth.memory.types import CandidateFact, Memory, Page
 
-_NAMESPACE: Final = uuid5(NAMESPACE_URL, "hearth:fact")
 _UNNAMED: Final = ("ends", "corrects")
 """Acts whose words may leave open which fact they are about."""
 
@@ -29,11 +34,12 @@ class FactDecider:
     """Turns what users say into facts, and takes back what was said on a branch that is left.
 
     A page that comes a second time, that left its branch or was forgotten loses its facts before they are
-    read again, so that what stands is what the live pages say.
+    read again, so that what stands is what the live pages say. What was made out of a page before stands in
+    its `page.read`; while a model is yet to read it, it states nothing.
     """
 
     name = "facts"
-    kinds = ("page.closed", "page.moved", "page.forgotten")
+    kinds = ("page.closed", "page.moved", "page.forgotten", "page.read")
 
     def __init__(self, *, log: EventLog, extractor: Extractor, clock: Clock, policy: PolicyOf) -> None:
         self._policy = policy
@@ -60,6 +66,8 @@ class FactDecider:
     async def _decide(self, event: Event) -> list[Payload]:
         id = _page_of(event)
         page = await self._live(event, id)
+        if page is not None and await self._is_left(page):
+            return [PageRead(page=id)]
         said = [] if page is None else await self._read(page)
         touched = await self._log.facts_of(event.tenant, event.user, id)
         if not (said or touched):
@@ -89,11 +97,23 @@ class FactDecider:
         outside = {id: fact for id, fact in before.items() if id not in inside}
         return {**outside, **retold(inside, concerned)}
 
+    async def _is_left(self, page: Page) -> bool:
+        """Whether a model is to read the page, and nobody has said so yet."""
+        if self._way(page) != "model" or await reading_of(self._log, page) is not None:
+            return False
+        return not await self._log.facts_of(page.scope.tenant, page.scope.user, page.id)
+
+    def _way(self, page: Page) -> str:
+        return self._policy(page.scope.tenant, page.scope.agent, page.key).facts
+
     async def _read(self, page: Page) -> list[Told]:
-        if self._policy(page.scope.tenant, page.scope.agent, page.key).facts == "off":
+        """What the page states: as it is written down, else by the rules, which had read it before."""
+        if self._way(page) == "off":
             return []
+        if (read := await reading_of(self._log, page)) is not None:
+            return [Told(page, one.said, one.fact) for one in read.said]
         said = await asyncio.to_thread(self._extractor.extract, as_stored(page))
-        return [Told(page, one, _id(one, page)) for one in said]
+        return [Told(page, one, fact_id(page, one)) for one in said]
 
     async def _live(self, event: Event, id: str) -> Page | None:
         """The page as it stands now, if its words are the user's and on the live branch, evicted or not."""
@@ -120,13 +140,15 @@ def _page_of(event: Event) -> str:
     match event.payload:
         case PageClosed(page=page):
             return page.id
-        case PageMoved(page=id) | PageForgotten(page=id):
+        case PageMoved(page=id) | PageForgotten(page=id) | PageRead(page=id):
             return id
         case _:
             raise TypeError(f"{event.kind} is about no page")
 
 
-def _id(said: CandidateFact, page: Page) -> str:
-    """The same whenever the page is read: a branch that returns brings its facts back as they were."""
-    value = value_key(said.value or said.statement)
-    return uuid5(_NAMESPACE, "\0".join((page.id, subject_key(said.subject), said.attribute, value))).hex
+async def reading_of(log: EventLog, page: Page) -> PageRead | None:
+    """What was made out of the page last; None where nothing is written down. Raises LogUnavailable."""
+    scope = page.scope
+    found = await log.read(kinds=["page.read"], tenant=scope.tenant, user=scope.user, subjects=[page.id])
+    told = [event.payload for event in found if isinstance(event.payload, PageRead)]
+    return next((one for one in reversed(told) if one.by), told[-1] if told else None)

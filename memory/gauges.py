@@ -56,6 +56,14 @@ class HealthGauges(Collector):
             ("worker", "drift"),
         )
         yield self._number(
+            "hearth_extraction_lag_events", "Events that no model has read yet.", ("extraction", "lag")
+        )
+        yield self._number(
+            "hearth_extraction_waited_seconds",
+            "Time since the oldest of them was recorded.",
+            ("extraction", "waited_s"),
+        )
+        yield self._number(
             "hearth_spool_events", "Captures in the spool that wait for the log.", ("spool", "waiting")
         )
 

@@ -17,7 +17,7 @@ from hearth.memory.ports import EventLog, LongTerm, ShortTerm
 from hearth.memory.stores.vector_child import ChildHealth
 from hearth.memory.stores.vector_child_wire import State as ChildState
 from hearth.memory.types import Scope, Status
-from hearth.memory.worker import WorkerHealth, Working
+from hearth.memory.worker import ExtractionHealth, WorkerHealth, Working
 
 State = Literal["ok", "degraded", "down"]
 
@@ -27,6 +27,8 @@ LONG_LAG = 1_000
 """Events; short-term memory still covers fewer."""
 LONG_WAIT = 60.0
 """Seconds; a worker looks for what is new several times a second."""
+LATE_READING = 900.0
+"""Seconds that a page may wait to be read by a model."""
 WINDOW = timedelta(minutes=5)
 FAILED_SHARE = 0.2
 """Of the recalls in the window."""
@@ -89,10 +91,23 @@ async def store_parts(
         "log": _report(log),
         "short_term": short_term.latest(Scope(tenant="", user=""), limit=1),
         "long_term": _report(long_term),
-        "worker": worker.health(),
     }
-    found = await asyncio.gather(*(_asked(name, work) for name, work in asked.items()))
-    return dict(zip(asked, found, strict=True))
+    stores = asyncio.gather(*(_asked(name, work) for name, work in asked.items()))
+    work, found = await asyncio.gather(_worker_parts(worker), stores)
+    return dict(zip(asked, found, strict=True)) | work
+
+
+async def _worker_parts(worker: Working) -> dict[str, Part]:
+    """The worker's own account and, where a model reads facts for it, that one's."""
+    parts: dict[str, Part] = {}
+
+    async def health() -> WorkerHealth:
+        found = await worker.health()
+        if found.extraction is not None:
+            parts["extraction"] = extraction_part(found.extraction)
+        return found
+
+    return {"worker": await _asked("worker", health())} | parts
 
 
 def overall(parts: dict[str, Part]) -> Health:
@@ -171,6 +186,17 @@ def worker_part(worker: WorkerHealth) -> Part:
             "damaged": found.damages,
             "drift": found.drift,
         }
+    return Part(state="degraded" if reasons else "ok", reasons=reasons, numbers=numbers)
+
+
+def extraction_part(reading: ExtractionHealth) -> Part:
+    """The model that reads facts: degraded where it fails or lags. Neither loses anything."""
+    said = {
+        f"does not read: {reading.error}": bool(reading.error),
+        f"the oldest exchange has waited {reading.waited:.0f} s to be read": reading.waited > LATE_READING,
+    }
+    reasons = tuple(reason for reason, holds in said.items() if holds)
+    numbers = {"lag": reading.lag, "waited_s": round(reading.waited, 1)}
     return Part(state="degraded" if reasons else "ok", reasons=reasons, numbers=numbers)
 
 

@@ -32,6 +32,30 @@ FACTS = Counter(
     ["kind"],
     registry=REGISTRY,
 )
+EXTRACTION_CALLS = Counter(
+    "hearth_extraction_calls",
+    "Calls of the extraction model: used, bad, failed; and batches that rules read in its place.",
+    ["tenant", "outcome"],
+    registry=REGISTRY,
+)
+EXTRACTION_TOKENS = Counter(
+    "hearth_extraction_tokens",
+    "Tokens that memory itself has asked of models for, no part of any client's usage.",
+    ["tenant", "purpose", "kind"],
+    registry=REGISTRY,
+)
+EXTRACTION_COST = Counter(
+    "hearth_extraction_cost_dollars",
+    "What they cost, where that is known.",
+    ["tenant", "purpose"],
+    registry=REGISTRY,
+)
+EXTRACTION_REFUSED = Counter(
+    "hearth_extraction_refused",
+    "Claims of the model that no words of the user's bear out, by reason.",
+    ["reason"],
+    registry=REGISTRY,
+)
 OUTLIVED = Counter(
     "hearth_outlived",
     "Records forgotten because their time was over, by reason.",

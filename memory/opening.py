@@ -30,7 +30,7 @@ from hearth.memory.events.spool import Spool
 from hearth.memory.events.sql_log import SqlLog
 from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.policies import Policies, Settled, nothing_settled
-from hearth.memory.ports import Clock, EventLog, Shared, ShortTerm
+from hearth.memory.ports import ChatModel, Clock, EventLog, Shared, ShortTerm
 from hearth.memory.recall.policy import RecallPolicy, Weights
 from hearth.memory.recall.time_words import time_words
 from hearth.memory.recall.tokens import LocalTokenCounter
@@ -108,6 +108,7 @@ async def open_memory(
     weights: Mapping[str, Weights] | None = None,
     settled: Settled = nothing_settled,
     ledger: Path | None = None,
+    model: ChatModel | None = None,
 ) -> AsyncIterator[Engine]:
     """Open the memory that lives in `directory`, made if it is absent, and close it at the end.
 
@@ -117,10 +118,9 @@ async def open_memory(
     the log before it goes to `spool`, a folder inside `directory` unless another is given. `servers`: what is
     held by servers instead of files; one that is down is waited for beside the calls. `worker`: whether this
     process files what was said, or those of `open_worker` over the same servers. `weights`: of the rank
-    score, for tenants that have their own in place of the policy's. `settled`: values of the policy by which
-    memory gets better and smaller with time, for tenants, agents and keys, where they are not Hearth's own.
-    `ledger`: where erasures are written down outside the log, a file in the folder unless another is given;
-    what it has and the log lacks is erased again before this returns.
+    score, for tenants that have their own. `settled`: values of the policy of tenants, agents and keys, where
+    they are not Hearth's own; `model` reads facts. `ledger`: where erasures are noted outside the log, a
+    file in the folder unless another is given; what the log lacks of it is erased again before this returns.
 
     Raises LogUnavailable where the folder can't be used, StoreUnavailable where there is no such embedder
     or another process has the memory open.
@@ -137,7 +137,7 @@ async def open_memory(
         known, mine = Ledger(ledger or home / LEDGER), worker == "embedded"
         eraser = _eraser(stores, own_spool=mine)
         purger = _purger(stores, eraser, known, files=_files(home, spool), emptied=capture.empty_spool_now)
-        working: Working = _worker(stores, policies, purger) if mine else WorkersElsewhere(stores.log)
+        working = _working(stores, policies, purger if mine else None, model)
         engine = Engine(
             **_parts(stores),
             capture=capture,
@@ -153,6 +153,13 @@ async def open_memory(
         await stack.enter_async_context(_at_work(working, capture, outbox, stores.log))
         await stack.enter_async_context(_following(engine.knowledge.follow()))
         yield engine
+
+
+def _working(stores: Stores, policies: Policies, purger: Purger | None, model: ChatModel | None) -> Working:
+    """In this process where there is a purger for it, else elsewhere."""
+    if purger is None:
+        return WorkersElsewhere(stores.log, extracting=model is not None)
+    return _worker(stores, policies, purger, model)
 
 
 def _parts(stores: Stores) -> dict[str, Any]:
@@ -205,6 +212,7 @@ async def open_worker(
     servers: Servers,
     settled: Settled = nothing_settled,
     ledger: Path | None = None,
+    model: ChatModel | None = None,
 ) -> AsyncIterator[OpenWorker]:
     """A worker over shared servers, not started yet: any number of them share the log.
 
@@ -214,7 +222,7 @@ async def open_worker(
     async with _opened(home, embedder, durability, SystemClock(), servers) as stores:
         policies = await _policies(stores, settled)
         known, eraser = Ledger(ledger or home / LEDGER), _eraser(stores)
-        worker = _worker(stores, policies, _purger(stores, eraser, known))
+        worker = _worker(stores, policies, _purger(stores, eraser, known), model)
         async with _forgetting_again(known, eraser, stores), _following(policies.follow()):
             try:
                 yield OpenWorker(worker, stores)
@@ -329,7 +337,7 @@ async def _once_it_answers(work: Callable[[], Awaitable[object]]) -> None:
         return
 
 
-def _worker(stores: Stores, policies: Policies, purger: Purger) -> Worker:
+def _worker(stores: Stores, policies: Policies, purger: Purger, model: ChatModel | None) -> Worker:
     """Alone with a file it keeps one name, and so takes its own leases over at once after a crash."""
     shared = stores.log.partitions > 1
     owner = process_name() if shared else "embedded"
@@ -340,6 +348,7 @@ def _worker(stores: Stores, policies: Policies, purger: Purger) -> Worker:
         short_term=stores.short_term,
         long_term=stores.long_term,
         clock=stores.clock,
+        model=model,
         policy=policies.sure,
         owner=owner,
         archiving=Archiving(stores.log, owner=owner),

@@ -7,8 +7,8 @@ library's errors into `hearth.memory.errors`. All coroutines may be cancelled be
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
-from typing import Literal, Protocol, TypeAlias
+from datetime import date, datetime
+from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -33,6 +33,7 @@ from hearth.memory.types import (
     Shelf,
     ShortTermView,
     Tails,
+    Usage,
     Vector,
 )
 
@@ -88,6 +89,56 @@ class Extractor(Protocol):
         questions, suppositions and invented speech state nothing.
         """
         ...
+
+
+class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked of a chat model."""
+
+    model: str
+    """The name under which the gateway, or LiteLLM, knows it."""
+    system: str
+    prompt: str
+    schema: dict[str, Any] | None = None
+    """Strict JSON schema of the answer, for a model that can be held to one; None: any text."""
+    max_tokens: int
+    """Of the answer."""
+    seconds: float
+    """In which it must have come."""
+
+
+class ModelReply(msgspec.Struct, frozen=True, kw_only=True):
+    """What it answered."""
+
+    text: str
+    model: str
+    """That answered."""
+    usage: Usage = Usage()
+    cost: float | None = None
+    """US dollars; None where it is not known."""
+
+
+class ChatModel(Protocol):
+    """Asks a chat model. Nothing on the way before a call ever does."""
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """The answer, whole. Raises ModelUnavailable where none comes in time, BadAnswer where this request
+        is refused.
+        """
+        ...
+
+
+class Spent(msgspec.Struct, frozen=True, kw_only=True):
+    """What a tenant's memory has asked of a model on one day, beside the client's own calls."""
+
+    day: date
+    """In UTC."""
+    model: str
+    calls: int
+    input: int
+    output: int
+    """Tokens."""
+    cost: float
+    """US dollars, of the calls whose cost is known."""
 
 
 class CallState(msgspec.Struct, frozen=True, kw_only=True):
@@ -425,6 +476,10 @@ class EventLog(Documents, PolicySettings, Protocol):
 
     async def users(self, tenant: str, *, after: str, limit: int) -> list[str]:
         """Users of the tenant with any event since they were last erased, in order of name, after `after`."""
+        ...
+
+    async def spending(self, tenant: str, *, since: date) -> list[Spent]:
+        """What the tenant's memory asked of models, by day and model, the oldest day first."""
         ...
 
     async def pages(self, tenant: str, user: str, *, limit: int) -> list[Page]:

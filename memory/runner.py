@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -83,8 +83,16 @@ class Runner:
     """One consumer with its leases, its failures and its waking."""
 
     def __init__(
-        self, consumer: Consumer, consumers: Consumers, *, owner: str, batch: int, timing: Timing
+        self,
+        consumer: Consumer,
+        consumers: Consumers,
+        *,
+        owner: str,
+        batch: int,
+        timing: Timing,
+        ripe: Callable[[Sequence[Event]], bool] = lambda events: True,
     ) -> None:
+        """`ripe`: whether pending events are to be handled yet; where the whole log must be, they are."""
         self.consumer = consumer
         self.wake = asyncio.Event()
         self.lock = asyncio.Lock()
@@ -94,6 +102,7 @@ class Runner:
         self._owner = owner
         self._batch = batch
         self._timing = timing
+        self._ripe = ripe
         self._leases: dict[int, tuple[Lease, float]] = {}
         self._sure = False
 
@@ -157,7 +166,7 @@ class Runner:
     async def _all(self, *, whole: bool) -> None:
         """Alone with the log, and with one lease for all of it."""
         while not self.stopped:
-            done = await self._some(0)
+            done = await self._some(0, whole=whole)
             if whole and done is None:
                 raise LeaseLost
             if not done:
@@ -172,20 +181,22 @@ class Runner:
             random.shuffle(places)
             done = 0
             for place in places:
-                done += await self._some(place) or 0
+                done += await self._some(place, whole=whole) or 0
                 await self._give_back(place)
             if not done:
                 if places and whole and not self.stopped:
                     raise LeaseLost
                 return
 
-    async def _some(self, partition: int) -> int | None:
+    async def _some(self, partition: int, *, whole: bool) -> int | None:
         """Handle a part of what is pending; how many events, None while another worker has the partition."""
         try:
             lease = await self.lease(partition)
             if lease is None:
                 return None
             events = await self._consumers.pending(lease, limit=self._batch, kinds=self.consumer.kinds)
+            if not (whole or self._ripe(events)):
+                return 0
             handled = len(events)
             while events:
                 count = self.consumer.together(events)

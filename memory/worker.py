@@ -18,15 +18,26 @@ from hearth.memory import metrics
 from hearth.memory.archival import Archival
 from hearth.memory.deciders import DrawnDecider, PageDecider
 from hearth.memory.erasure.purger import Purger
-from hearth.memory.errors import LeaseLost, Unavailable
+from hearth.memory.errors import BadAnswer, LeaseLost, ModelUnavailable, Unavailable
 from hearth.memory.events.archiving import Archiving
 from hearth.memory.events.kinds import Event
 from hearth.memory.extract.rules import RuleExtractor
+from hearth.memory.extraction import ExtractionDecider
 from hearth.memory.fact_decider import FactDecider
 from hearth.memory.knowledge.library import Library
 from hearth.memory.nightly import Nightly
 from hearth.memory.policies import PolicyOf
-from hearth.memory.ports import Clock, Consumers, EventLog, Extractor, Lease, LongTerm, MidTerm, ShortTerm
+from hearth.memory.ports import (
+    ChatModel,
+    Clock,
+    Consumers,
+    EventLog,
+    Extractor,
+    Lease,
+    LongTerm,
+    MidTerm,
+    ShortTerm,
+)
 from hearth.memory.projectors import IndexProjector
 from hearth.memory.retention import Retention
 from hearth.memory.runner import Consumer, Runner, Timing
@@ -43,6 +54,10 @@ LOOK_SECONDS = 0.1
 """Between two looks at how far workers elsewhere are."""
 PURGING = "purge"
 """The lease of whoever goes on with erasures."""
+EXTRACTION_LEASE = 180.0
+"""Seconds after which another worker goes on where one that waited for a model has died: longer than a model
+may take for all that is asked of it at once.
+"""
 REBUILDING = "rebuild"
 """The lease of whoever fills long-term memory from the log."""
 
@@ -61,6 +76,17 @@ class Rebuildable(Protocol):
         ...
 
 
+class ExtractionHealth(msgspec.Struct, frozen=True, kw_only=True):
+    """How the reading of facts by a model is."""
+
+    lag: int
+    """Pages not yet read."""
+    waited: float
+    """Seconds since the oldest of them was recorded."""
+    error: str = ""
+    """The last failure, if nothing has succeeded since; of a worker in this process."""
+
+
 class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
     """How the worker is."""
 
@@ -77,27 +103,41 @@ class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
     """The last failure of each consumer that has not succeeded since, by name."""
     verified: Verification | None = None
     """The last nightly verification that this process made."""
+    extraction: ExtractionHealth | None = None
+    """None where no model reads facts."""
 
 
 CONSUMERS = {
-    part.name: part.kinds for part in (PageDecider, FactDecider, IndexProjector, DrawnDecider, SegmentDecider)
+    part.name: part.kinds
+    for part in (PageDecider, FactDecider, IndexProjector, DrawnDecider, SegmentDecider, ExtractionDecider)
 }
 """The kinds that each consumer reads, by its name."""
 DECIDERS = {part.name: part.kinds for part in (PageDecider, FactDecider, DrawnDecider, SegmentDecider)}
 """Of them, those that decide."""
 
 
-async def progress(consumers: Consumers) -> WorkerHealth:
-    """How far the consumers are, whichever processes they run in. Raises LogUnavailable."""
+async def progress(consumers: Consumers, *, extracting: bool) -> WorkerHealth:
+    """How far the consumers are, whichever processes they run in. Raises LogUnavailable.
+
+    `extracting`: whether a model reads facts, for which one waits as long as it takes.
+    """
     lag = await consumers.lag(CONSUMERS)
+    read = lag.pop(ExtractionDecider.name) if extracting else None
     return WorkerHealth(
         running=True,
         lag={name: one.events for name, one in lag.items()},
         waited=max(one.seconds for one in lag.values()),
+        extraction=None if read is None else ExtractionHealth(lag=read.events, waited=read.seconds),
         parked=len(await consumers.parked()),
         stopped={},
         errors={},
     )
+
+
+def _told(error: str) -> str:
+    """Of an error of the model what it says, of any other its kind: that may hold anything."""
+    kind, _, said = error.partition(": ")
+    return said if kind in (ModelUnavailable.__name__, BadAnswer.__name__) else kind
 
 
 class Working(Protocol):
@@ -127,8 +167,10 @@ class Working(Protocol):
 class WorkersElsewhere:
     """Workers in processes of their own: they look for what is new by themselves."""
 
-    def __init__(self, consumers: Consumers) -> None:
+    def __init__(self, consumers: Consumers, *, extracting: bool = False) -> None:
+        """`extracting`: whether they have a model read facts."""
         self._consumers = consumers
+        self._extracting = extracting
 
     async def start(self) -> None:
         """Nothing to do."""
@@ -141,21 +183,24 @@ class WorkersElsewhere:
 
     async def drain(self) -> None:
         """See `Working.drain`."""
-        while any((await self.health()).lag.values()):  # noqa: ASYNC110 (nothing tells of it)
+        while await self._behind():  # noqa: ASYNC110 (nothing tells of it)
             await asyncio.sleep(LOOK_SECONDS)
+
+    async def _behind(self) -> bool:
+        return any(one.events for one in (await self._consumers.lag(CONSUMERS)).values())
 
     async def health(self) -> WorkerHealth:
         """See `Working.health`."""
-        return await progress(self._consumers)
+        return await progress(self._consumers, extracting=self._extracting)
 
 
 class Worker:
     """Runs the consumers of a log: deciders of pages, facts, segments and of what replies drew on, and the
     index projector.
 
-    `extractor` reads facts, the rules where none is given; `policy` is asked for a tenant's, an agent's and a
-    key's, and is Hearth's own for the default embedder where none is given. `purger` goes on with
-    erasures; none are where none is.
+    `extractor` reads facts, the rules where none is given, and `model` where the policy says so. `policy` is
+    asked for a tenant's, an agent's and a key's, and is Hearth's own for the default embedder where none is
+    given. `purger` goes on with erasures; none are where none is.
     `owner` names this worker in its leases. A process that is alone with its log keeps one name, so that it
     takes over its own leases at once after a crash; where several share a log each needs its own.
     """
@@ -170,6 +215,7 @@ class Worker:
         clock: Clock,
         mid_term: MidTerm,
         extractor: Extractor | None = None,
+        model: ChatModel | None = None,
         policy: PolicyOf | None = None,
         owner: str = "embedded",
         batch: int = 64,
@@ -193,7 +239,9 @@ class Worker:
         self._archival = (
             None if archiving is None else Archival(log=log, archiving=archiving, clock=clock, policy=policy)
         )
-        facts = FactDecider(log=log, extractor=extractor or RuleExtractor(), clock=clock, policy=policy)
+        rules = extractor or RuleExtractor()
+        facts = FactDecider(log=log, extractor=rules, clock=clock, policy=policy)
+        extraction = ExtractionDecider(log=log, model=model, rules=rules, clock=clock, policy=policy)
         segments = SegmentDecider(
             log=log,
             mid_term=mid_term,
@@ -207,7 +255,21 @@ class Worker:
         self._runners = [
             Runner(part, consumers, owner=owner, batch=batch, timing=self._timing) for part in parts
         ]
+        self._extracting = model is not None
+        self._extraction = self._reading(extraction, batch)
+        self._runners.append(self._extraction)
         self._tasks: list[asyncio.Task[None]] = []
+
+    def _reading(self, extraction: ExtractionDecider, batch: int) -> Runner:
+        lease = EXTRACTION_LEASE if self._extracting else self._timing.lease
+        return Runner(
+            extraction,
+            self._consumers,
+            owner=self._owner,
+            batch=batch,
+            timing=msgspec.structs.replace(self._timing, lease=lease),
+            ripe=extraction.ripe,
+        )
 
     async def start(self) -> None:
         """Begin to work, in tasks of its own."""
@@ -246,7 +308,8 @@ class Worker:
 
         A parked event counts as handled, a stopped consumer as done. A store that is down is waited for.
         """
-        for runner in self._runners:
+        pages, *others = [one for one in self._runners if one is not self._extraction]
+        for runner in (pages, self._extraction, *others):
             await runner.catch_up(whole=True)
 
     async def tick(self) -> int:
@@ -381,12 +444,19 @@ class Worker:
 
     async def health(self) -> WorkerHealth:
         """Lag, parked events and failures. Raises LogUnavailable."""
-        health = await progress(self._consumers)
+        health = await progress(self._consumers, extracting=self._extracting)
+        read, others = health.extraction, self._runners
+        if read is not None:
+            read = msgspec.structs.replace(
+                read, error=self._extraction.stopped or _told(self._extraction.error)
+            )
+            others = [one for one in others if one is not self._extraction]
         return msgspec.structs.replace(
             health,
             running=bool(self._tasks) and not any(task.done() for task in self._tasks),
-            stopped={one.consumer.name: one.stopped for one in self._runners if one.stopped},
-            errors={one.consumer.name: one.error for one in self._runners if one.error},
+            stopped={one.consumer.name: one.stopped for one in others if one.stopped},
+            errors={one.consumer.name: one.error for one in others if one.error},
+            extraction=read,
             verified=self.nightly.last,
         )
 

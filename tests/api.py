@@ -33,7 +33,7 @@ from hearth.memory.erasure.restoring import apply_ledger
 from hearth.memory.events.spool import Spool
 from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.policies import Policies, Settled, nothing_settled
-from hearth.memory.ports import Embedder, Extractor, LongTerm, Shared
+from hearth.memory.ports import ChatModel, Embedder, Extractor, LongTerm, Shared
 from hearth.memory.recall.policy import RecallPolicy, Weights
 from hearth.memory.recall.tokens import LocalTokenCounter
 from hearth.memory.stores.memory_long_term import MemoryLongTerm
@@ -87,6 +87,7 @@ async def open_api(
     long_term: LongTerm | None = None,
     local: bool = False,
     extractor: Extractor | None = None,
+    model: ChatModel | None = None,
     life: LifePolicy | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> AsyncIterator[Api]:
@@ -103,6 +104,7 @@ async def open_api(
         embedder,
         long_term,
         extractor=extractor,
+        model=model,
         life=life if settings is None or life else LifePolicy.for_embedder(embedder.name),
         settled=settled_by(hearth),
     ) as engine:
@@ -162,6 +164,7 @@ async def open_engine(
     shared: Shared | None = None,
     weights: Mapping[str, Weights] | None = None,
     extractor: Extractor | None = None,
+    model: ChatModel | None = None,
     life: LifePolicy | None = None,
     settled: Settled = nothing_settled,
 ) -> AsyncIterator[Engine]:
@@ -198,6 +201,7 @@ async def open_engine(
         long_term=long_term,
         clock=clock,
         extractor=extractor,
+        model=model,
         policy=policies.sure,
         purger=Purger(
             eraser=eraser,

@@ -22,6 +22,7 @@ from hearth.gateway.api.switches import switches_of
 from hearth.gateway.keys import Key
 from hearth.gateway.runtime import RUNTIME, Gateway
 from hearth.memory import metrics
+from hearth.memory.errors import LogUnavailable
 from hearth.memory.gauges import exposed
 from hearth.memory.health import Health, engine_health
 
@@ -67,7 +68,9 @@ class HealthOut(ReadyOut):
         description="What is not on: by `settings` (their default), by a switch for `everyone`, by switches "
         "that could not be read yet (`unread`), and of the key's own tenant `tenant` and `key NAME`."
     )
-    parts: dict[str, PartOut] = Field(description="log, spool, short_term, long_term, worker, recall.")
+    parts: dict[str, PartOut] = Field(
+        description="log, spool, short_term, long_term, worker, recall; extraction where a model reads facts."
+    )
 
 
 @router.get("/v1/health/live")
@@ -93,12 +96,26 @@ async def health(request: Request, gateway: TheGateway, response: Response) -> H
         raise Problem(401, "no-key", "Send a key, or ask GET /memory/v1/health/ready, which needs none.")
     found = await engine_health(gateway.flow.engine)
     response.status_code = 503 if found.state == "down" else 200
+    parts = parts_of(found)
+    if key is not None and "extraction" in parts:
+        parts["extraction"].numbers |= await _left(key, gateway)
     return HealthOut(
         status=found.state,
         reasons=list(found.reasons),
         switched=_switched(gateway.switchboard.current(), key, gateway),
-        parts=parts_of(found),
+        parts=parts,
     )
+
+
+async def _left(key: Key, gateway: Gateway) -> dict[str, int]:
+    """What the key's tenant may still spend on the model today; nothing where the log can't say."""
+    engine = gateway.flow.engine
+    try:
+        spent = await engine.log.spending(key.tenant, since=engine.clock.now().date())
+    except LogUnavailable:
+        return {}
+    most = engine.policies.of(key.tenant).extraction.daily_tokens
+    return {"tokens_left_today": max(most - sum(one.input + one.output for one in spent), 0)}
 
 
 def parts_of(found: Health) -> dict[str, PartOut]:

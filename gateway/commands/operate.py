@@ -10,7 +10,7 @@ import typer
 
 from hearth.gateway.commands.client import Answer, gateway
 from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Config, Json, Limit, Url
-from hearth.gateway.commands.output import FAILED, MISUSED, fail, say, say_json, table
+from hearth.gateway.commands.output import FAILED, MISUSED, fail, note, say, say_json, table
 
 if TYPE_CHECKING:
     from hearth.config.settings import Settings
@@ -45,6 +45,37 @@ def health(url: Url = DEFAULT_URL, key: ApiKey = "", as_json: Json = False) -> N
         ]
         table(("part", "status", "why", "numbers"), rows)
     raise typer.Exit(FAILED if found["status"] == "down" else 0)
+
+
+def spending(
+    days: Annotated[int, typer.Option("--days", min=1, max=366, help="Today included.")] = 30,
+    url: Url = DEFAULT_URL,
+    key: ApiKey = "",
+    as_json: Json = False,
+) -> None:
+    """Show what memory itself asked of models for the key's tenant: tokens and dollars by day.
+
+    Example: hearth spending --days 7
+    """
+    with gateway(url, key) as rest:
+        found = rest.get("/spending", days=days)
+    if as_json:
+        say_json(found)
+        return
+    rows = (
+        (
+            one["day"],
+            one["purpose"],
+            one["model"],
+            one["calls"],
+            one["input"],
+            one["output"],
+            f"{one['cost']:.4f}",
+        )
+        for one in found["items"]
+    )
+    table(("day", "purpose", "model", "calls", "tokens in", "out", "dollars"), rows)
+    note(f"{found['left_today']:,} of {found['daily_tokens']:,} tokens are left today")
 
 
 def switch(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import structs
 
 from hearth.gateway.commands.options import Config, Json
 from hearth.gateway.commands.output import MISUSED, fail, note, say, say_json, table
@@ -18,6 +19,7 @@ from hearth.gateway.commands.output import MISUSED, fail, note, say, say_json, t
 if TYPE_CHECKING:
     from hearth.config.settings import HearthSettings
     from hearth.memory.simulation import Day, Played, Simulation
+    from hearth.memory.tiers.layers import Setting
 
 ROW = "{:<10}  {:>5}  {:>8}  {:>9}  {:>8}  {:>7}  {:>5}  {:>5}  {:>8}  {:>6}  {:>6}"
 COLUMNS = (
@@ -79,7 +81,7 @@ async def _played(
             folder,
             script[0].at,
             embedder=hearth.embedder,
-            settled=lambda _, agent, key: settled(tenant, agent, key),
+            settled=lambda _, agent, key: _without_model(settled(tenant, agent, key)),
         ) as simulation:
             first = script[0].at.date()
             for _, part in groupby(script, key=lambda one: (one.at.date() - first).days // every):
@@ -96,6 +98,14 @@ async def _played(
             [(k["question"], k["answer"], k["there"]) for k in known],
         )
     return {"days": rows, "answers": known}
+
+
+def _without_model(values: Sequence[Setting]) -> list[Setting]:
+    """A simulation asks no model: rules read in its place."""
+    return [
+        structs.replace(one, value="rules") if (one.name, one.value) == ("facts", "model") else one
+        for one in values
+    ]
 
 
 def _made_up(days: int) -> Iterator[Played]:

@@ -11,7 +11,7 @@ from hearth.gateway.commands.options import Config, Host, Json
 from hearth.gateway.commands.output import FAILED, MISUSED, fail, note, say, say_json
 
 if TYPE_CHECKING:
-    from hearth.config.settings import HearthSettings
+    from hearth.config.settings import Settings
 
 
 def worker(
@@ -53,7 +53,7 @@ def retry(config: Config = None, as_json: Json = False) -> None:
     from hearth.memory.errors import HearthError
 
     try:
-        handled, left = asyncio.run(_retried(load(config).hearth))
+        handled, left = asyncio.run(_retried(load(config)))
     except (HearthError, OSError) as error:
         fail(error)
     if as_json:
@@ -64,11 +64,13 @@ def retry(config: Config = None, as_json: Json = False) -> None:
         raise typer.Exit(FAILED)
 
 
-async def _retried(hearth: HearthSettings) -> tuple[int, int]:
+async def _retried(settings: Settings) -> tuple[int, int]:
     from hearth.gateway.life import settled_by
+    from hearth.gateway.model import extraction_model
     from hearth.gateway.servers import servers_of
     from hearth.memory.opening import open_worker
 
+    hearth = settings.hearth
     async with open_worker(
         hearth.data_dir,
         embedder=hearth.embedder,
@@ -76,5 +78,6 @@ async def _retried(hearth: HearthSettings) -> tuple[int, int]:
         servers=servers_of(hearth),
         settled=settled_by(hearth),
         ledger=hearth.erasure.ledger,
+        model=extraction_model(settings),
     ) as opened:
         return await opened.worker.retry_parked()

@@ -108,6 +108,11 @@ OTHERS = (
     Table("bases", ("tenant",), ("tenant", "generation")),
     Table("erasures", ("user_id", "id"), ("user_id", "id", "seq", "state")),
     Table("holds", ("user_id", "name"), ("user_id", "name", "seq")),
+    Table(
+        "spending",
+        ("tenant", "day", "model"),
+        ("tenant", "day", "model", "calls", "input", "output", "cost"),
+    ),
     Table("attempts", ("consumer", "event"), ("consumer", "event", "partition", "seq", "count")),
     Table("parked", ("consumer", "seq"), ("consumer", "seq", "error")),
 )

@@ -15,6 +15,7 @@ from hearth.memory.erasure.receipt import Receipt
 from hearth.memory.tiers.heat import Heat
 from hearth.memory.tiers.layers import Part, Value
 from hearth.memory.types import (
+    CandidateFact,
     Chunk,
     Document,
     DrawnItem,
@@ -221,6 +222,52 @@ class PolicyChanged(msgspec.Struct, frozen=True, kw_only=True, tag="policy.chang
     """Name of the key that did so."""
 
 
+class ExtractionReplied(
+    msgspec.Struct, frozen=True, kw_only=True, tag="extraction.replied", tag_field="kind"
+):
+    """What the extraction model answered about some pages, and what that cost."""
+
+    pages: tuple[str, ...]
+    text: str
+    """Word for word; empty for an answer that could not be used, and once one of the pages, or a fact that
+    rests on one, is forgotten.
+    """
+    problem: str = ""
+    """Why it could not be used."""
+    model: str
+    """That answered."""
+    usage: Usage = Usage()
+    cost: float | None = None
+    """US dollars; None where it is not known."""
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """A statement of a page."""
+
+    fact: str
+    """Id of the fact that it makes, if it makes one."""
+    said: CandidateFact
+
+
+class PageRead(msgspec.Struct, frozen=True, kw_only=True, tag="page.read", tag_field="kind"):
+    """What a page states, as it was made out once: nobody asks a model again. A later one replaces it, but
+    one that leaves the page to a model replaces nothing.
+    """
+
+    page: str
+    by: str = ""
+    """Name of the extractor; empty: a model is yet to read it."""
+    digest: str = ""
+    """Of the user's words that were read."""
+    said: tuple[Reading, ...] = ()
+    refused: dict[str, int] = {}
+    """Claims of the model that did not hold, by reason."""
+    reply: str = ""
+    """Id of the `extraction.replied` that it was made from; empty where rules read the page."""
+    decided: bool = False
+    """It was imported with what was decided because of it."""
+
+
 class UserErased(msgspec.Struct, frozen=True, kw_only=True, tag="user.erased", tag_field="kind"):
     """All of a user was removed; events of an older generation than this one are refused from now on."""
 
@@ -291,6 +338,8 @@ Payload: TypeAlias = (
     | KnowledgeLoaded
     | KnowledgeRemoved
     | PolicyChanged
+    | ExtractionReplied
+    | PageRead
     | UserErased
     | SessionForgotten
     | TenantErased
@@ -321,6 +370,8 @@ VERSIONS: dict[str, int] = {
     "knowledge.loaded": 1,
     "knowledge.removed": 1,
     "policy.changed": 1,
+    "extraction.replied": 1,
+    "page.read": 1,
     "user.erased": 1,
     "session.forgotten": 1,
     "tenant.erased": 1,
@@ -342,7 +393,7 @@ def is_decided(payload: Payload) -> bool:
     match payload:
         case StepCaptured() | PageClosed() | PageMoved() | PageOutdated() | PageForgotten():
             return payload.decided
-        case RecallDrawn() | SegmentPinned():
+        case RecallDrawn() | SegmentPinned() | PageRead():
             return payload.decided
         case _:
             return False

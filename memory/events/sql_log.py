@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from functools import partial
 from typing import TypeVar
 
@@ -21,6 +21,7 @@ from hearth.memory.events import (
     policies,
     reads,
     rows,
+    spending,
     standing,
     views,
 )
@@ -42,6 +43,7 @@ from hearth.memory.ports import (
     Lease,
     MemoryFilter,
     Outlived,
+    Spent,
     Standing,
     WaitingPage,
     Walk,
@@ -318,6 +320,10 @@ class SqlLog(SqlOffice, ABC):
         """See `EventLog.unindexed`."""
         partition = self.partition(tenant, user)
         return await self._read(lambda db: walks.unindexed(db, tenant, user, partition=partition))
+
+    async def spending(self, tenant: str, *, since: date) -> list[Spent]:
+        """See `EventLog.spending`."""
+        return await self._read(lambda db: spending.spending(db, tenant, since=since))
 
     # -- Documents ---------------------------------------------------------------------------------------
 

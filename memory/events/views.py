@@ -18,6 +18,7 @@ from hearth.memory.events.kinds import (
     ErasureChanged,
     Event,
     ExchangeEnriched,
+    ExtractionReplied,
     HoldLifted,
     HoldPlaced,
     KnowledgeLoaded,
@@ -30,9 +31,11 @@ from hearth.memory.events.kinds import (
     PageForgotten,
     PageMoved,
     PageOutdated,
+    PageRead,
     PageSegmented,
     Payload,
     PolicyChanged,
+    Reading,
     RecallDrawn,
     RecallJudged,
     SegmentChanged,
@@ -47,11 +50,11 @@ from hearth.memory.events.kinds import (
 )
 from hearth.memory.events.seal import Content, seal_content
 from hearth.memory.events.sql import Database, marks
-from hearth.memory.extract.attributes import subject_key
+from hearth.memory.extract.attributes import subject_key, value_key
 from hearth.memory.filters import fold_text
 from hearth.memory.knowledge.records import version_prefix
 from hearth.memory.tiers.short_term import text_size
-from hearth.memory.types import SEVEN_DAYS, Document, Metadata, Step
+from hearth.memory.types import SEVEN_DAYS, CandidateFact, Document, Memory, Metadata, Step
 
 CLOCK_SKEW = timedelta(seconds=2)
 """How far ahead of the log's clock a gateway's stamp may be before it is clamped."""
@@ -77,9 +80,10 @@ VIEWS = (
     "bases",
     "erasures",
     "holds",
+    "spending",
 )
 """The tables of views.sql."""
-_NOBODYS = frozenset({"step_keys", "injections", "labels", "bases"})
+_NOBODYS = frozenset({"step_keys", "injections", "labels", "bases", "spending"})
 """Views whose rows go with their events, or are no user's."""
 
 
@@ -97,6 +101,7 @@ def subject_of(payload: Payload) -> str:
             | PageOutdated(page=page_id)
             | PageSegmented(page=page_id)
             | PageForgotten(page=page_id)
+            | PageRead(page=page_id)
         ):
             return page_id
         case SegmentChanged(segment=whole) | KnowledgeLoaded(document=whole):
@@ -376,6 +381,20 @@ def _optional(moment: datetime | None) -> int | None:
 
 
 def _fold_memory_forgotten(db: Database, user: int, event: Event, payload: MemoryForgotten) -> None:
+    """What a model made out of its pages goes too, where it says the same."""
+    pages = db.execute(
+        "SELECT page FROM evidence WHERE user_id = ? AND memory = ?", (user, payload.memory)
+    ).fetchall()
+    row = db.execute(
+        "SELECT e.kind, p.version, p.body FROM memories m JOIN events e USING (seq)"
+        " JOIN payloads p USING (seq) WHERE m.user_id = ? AND m.id = ?",
+        (user, payload.memory),
+    ).fetchone()
+    told = None if row is None else payload_of(db, *row)
+    for (page,) in pages:
+        _strip_answers(db, user, page)
+        if isinstance(told, MemoryAdded | MemoryChanged):
+            _strip_readings(db, user, page, told.memory)
     _forget(db, user, event, payload.memory)
     _drop_memory(db, user, payload.memory)
 
@@ -533,6 +552,84 @@ def _fold_policy(db: Database, user: int, event: Event, payload: PolicyChanged) 
         )
 
 
+# -- extraction --------------------------------------------------------------------------------------------
+
+
+def _fold_replied(db: Database, user: int, event: Event, payload: ExtractionReplied) -> None:
+    """Found by each of its pages; without text where one was forgotten while the model was asked."""
+    _spend(db, event, payload)
+    if not payload.text:
+        return
+    db.execute("INSERT INTO injections VALUES (?, ?, ?)", (event.seq, user, _json({*payload.pages})))
+    if any(_is_forgotten(db, user, page) for page in payload.pages):
+        _strip(db, event.seq)
+
+
+def _spend(db: Database, event: Event, payload: ExtractionReplied) -> None:
+    """By the day in UTC on which it was recorded. It says nothing of any user, and so outlives an erasure."""
+    day = (event.recorded_at or event.occurred_at).date().isoformat()
+    db.execute(
+        "INSERT INTO spending AS s VALUES (?, ?, ?, 1, ?, ?, ?)"
+        " ON CONFLICT (tenant, day, model) DO UPDATE SET"
+        " calls = s.calls + 1, input = s.input + excluded.input, output = s.output + excluded.output,"
+        " cost = s.cost + excluded.cost",
+        (event.tenant, day, payload.model, payload.usage.input, payload.usage.output, payload.cost or 0.0),
+    )
+
+
+def _fold_read(db: Database, user: int, event: Event, payload: PageRead) -> None:
+    """Read with its page, by subject; what was forgotten before goes."""
+    gone = {one.fact for one in payload.said if _is_forgotten(db, user, one.fact)}
+    if gone:
+        _keep_readings(db, event.seq, lambda one: one.fact not in gone)
+        _strip_answers(db, user, payload.page)
+
+
+def _is_forgotten(db: Database, user: int, record: str) -> bool:
+    row = db.execute("SELECT 1 FROM forgotten WHERE user_id = ? AND id = ?", (user, record)).fetchone()
+    return row is not None
+
+
+def _strip_answers(db: Database, user: int, page: str) -> None:
+    """Take out the text of what a model answered about the page, and about others beside it."""
+    found = db.execute(
+        "SELECT i.seq FROM injections i JOIN events e USING (seq)"
+        " WHERE i.user_id = ? AND e.kind = 'extraction.replied' AND instr(i.records, ?) > 0",
+        (user, _json(page)),
+    ).fetchall()
+    for (seq,) in found:
+        _strip(db, seq)
+
+
+def _strip_readings(db: Database, user: int, page: str, memory: Memory) -> None:
+    """Take out what the page states of the same thing as the memory."""
+
+    def says_other(one: Reading) -> bool:
+        said = one.said
+        return one.fact != memory.id and (subject_key(said.subject), said.attribute, _told(said)) != (
+            *(subject_key(memory.subject), memory.attribute),
+            value_key(memory.value or memory.text),
+        )
+
+    read = "SELECT seq FROM events WHERE user_id = ? AND subject = ? AND kind = 'page.read'"
+    for (seq,) in db.execute(read, (user, page)).fetchall():
+        _keep_readings(db, seq, says_other)
+
+
+def _told(said: CandidateFact) -> str:
+    return value_key(said.value or said.statement)
+
+
+def _keep_readings(db: Database, seq: int, keeps: Callable[[Reading], bool]) -> None:
+    row = db.execute(
+        "SELECT kind, version, body FROM events JOIN payloads USING (seq) WHERE seq = ?", (seq,)
+    ).fetchone()
+    payload = None if row is None else payload_of(db, *row)
+    if isinstance(payload, PageRead):
+        said = tuple(one for one in payload.said if keeps(one))
+        _replace(db, seq, msgspec.structs.replace(payload, said=said))
+
+
 # -- forgetting --------------------------------------------------------------------------------------------
 
 
@@ -567,7 +664,7 @@ def _redact(db: Database, seqs: str, values: Sequence[object]) -> None:
 
 
 def _strip(db: Database, seq: int) -> None:
-    """Take out the block or note that shows a record or may speak of it, and the text of a document."""
+    """Take out the block, note or answer that shows a record or may speak of it; the text of a document."""
     row = db.execute(
         "SELECT kind, version, body FROM events JOIN payloads USING (seq) WHERE seq = ?", (seq,)
     ).fetchone()
@@ -580,6 +677,8 @@ def _strip(db: Database, seq: int) -> None:
         payload = msgspec.structs.replace(payload, note="")
     elif isinstance(payload, KnowledgeLoaded):
         payload = _without_text(payload)
+    elif isinstance(payload, ExtractionReplied):
+        payload = msgspec.structs.replace(payload, text="")
     if payload is not None:
         _replace(db, seq, payload)
     if left:
@@ -691,6 +790,8 @@ _FOLDS: dict[type[msgspec.Struct], Callable[[Database, int, Event, Any], None]] 
     KnowledgeLoaded: _fold_loaded,
     KnowledgeRemoved: _fold_removed,
     PolicyChanged: _fold_policy,
+    ExtractionReplied: _fold_replied,
+    PageRead: _fold_read,
     UserErased: _fold_erased,
     SessionForgotten: _fold_session_forgotten,
     TenantErased: _fold_tenant_erased,

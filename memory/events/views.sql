@@ -159,3 +159,13 @@ CREATE TABLE policies (
     at INTEGER NOT NULL,
     PRIMARY KEY (user_id, level, whose, name)
 ) WITHOUT ROWID;
+CREATE TABLE spending (
+    tenant TEXT NOT NULL,
+    day TEXT NOT NULL,
+    model TEXT NOT NULL,
+    calls INTEGER NOT NULL,
+    input INTEGER NOT NULL,
+    output INTEGER NOT NULL,
+    cost REAL NOT NULL,
+    PRIMARY KEY (tenant, day, model)
+) WITHOUT ROWID;

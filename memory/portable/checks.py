@@ -14,6 +14,7 @@ from hearth.memory.events.kinds import (
     ErasureChanged,
     Event,
     ExchangeEnriched,
+    ExtractionReplied,
     HoldLifted,
     HoldPlaced,
     KnowledgeLoaded,
@@ -26,6 +27,7 @@ from hearth.memory.events.kinds import (
     PageForgotten,
     PageMoved,
     PageOutdated,
+    PageRead,
     PageSegmented,
     PolicyChanged,
     RecallDrawn,
@@ -71,12 +73,14 @@ CARRIED: Final = (
     MemoryWithdrawn,
     RecallJudged,
     RecallDrawn,
+    PageRead,
 )
 """What a user's file has, and what is taken in."""
 STAYS: Final = (
     KnowledgeLoaded,
     KnowledgeRemoved,
     PolicyChanged,
+    ExtractionReplied,
     UserErased,
     SessionForgotten,
     TenantErased,

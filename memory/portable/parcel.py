@@ -16,7 +16,9 @@ from hearth.memory.events.kinds import (
     PageForgotten,
     PageMoved,
     PageOutdated,
+    PageRead,
     Payload,
+    Reading,
     RecallDrawn,
     RecallJudged,
     SegmentChanged,
@@ -38,7 +40,9 @@ def packed(event: Event, *, decided: bool) -> Event:
                 step, block=None, tails=Tails(), tails_before=Tails(), retry_key="", response_id=""
             )
             return replace(event, payload=StepCaptured(step=bare, decided=decided))
-        case PageClosed() | PageMoved() | PageOutdated() | PageForgotten() | RecallDrawn() | SegmentPinned():
+        case PageClosed() | PageMoved() | PageOutdated() | PageForgotten():
+            return replace(event, payload=replace(event.payload, decided=decided))
+        case RecallDrawn() | SegmentPinned() | PageRead():
             return replace(event, payload=replace(event.payload, decided=decided))
         case _:
             return event
@@ -71,6 +75,8 @@ def _payload(payload: Payload, scope: Scope, generation: int, mask: Mask) -> Pay
             return replace(payload, memory=_memory(memory, scope, generation, mask))
         case PageOutdated(outdated=outdated):
             return replace(payload, outdated=_masked(outdated, mask))
+        case PageRead(said=said):
+            return replace(payload, said=tuple(_reading(one, mask) for one in said))
         case SegmentChanged(segment=segment):
             return replace(payload, segment=replace(segment, owner=_owner(segment.owner, scope)))
         case RecallJudged(note=note):
@@ -126,6 +132,12 @@ def _memory(memory: Memory, scope: Scope, generation: int, mask: Mask) -> Memory
         value=mask(memory.value),
         evidence=tuple(replace(one, quote=mask(one.quote)) for one in memory.evidence),
     )
+
+
+def _reading(reading: Reading, mask: Mask) -> Reading:
+    said = reading.said
+    bare = replace(said, statement=mask(said.statement), quote=mask(said.quote), value=mask(said.value))
+    return replace(reading, said=bare)
 
 
 def _masked(outdated: tuple[Outdated, ...], mask: Mask) -> tuple[Outdated, ...]:

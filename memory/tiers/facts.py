@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Final, NamedTuple, TypeAlias
+from uuid import NAMESPACE_URL, uuid5
 
 from msgspec import structs
 
@@ -28,6 +29,7 @@ from hearth.memory.types import CandidateFact, Evidence, Memory, Page
 Facts: TypeAlias = Mapping[str, Memory]
 """Facts by id, closed ones among them."""
 
+_NAMESPACE: Final = uuid5(NAMESPACE_URL, "hearth:fact")
 _MOST_EVIDENCE: Final = 20
 """Quotes kept of one fact: the first ones, which made it, and the latest."""
 
@@ -39,6 +41,12 @@ class Told(NamedTuple):
     said: CandidateFact
     id: str
     """Of the fact that it makes, if it makes one."""
+
+
+def fact_id(page: Page, said: CandidateFact) -> str:
+    """The same whenever the page is read: a branch that returns brings its facts back as they were."""
+    value = value_key(said.value or said.statement)
+    return uuid5(_NAMESPACE, "\0".join((page.id, subject_key(said.subject), said.attribute, value))).hex
 
 
 class Chain(NamedTuple):

@@ -12,7 +12,7 @@ from hearth.memory.tiers.layers import Effective, Value
 from hearth.memory.tiers.overflow import ShortTermPolicy
 from hearth.memory.tiers.segments import COSINES, Limits, SegmentPolicy
 
-PARTS: Final = ("short_term", "segments", "heat", "limits", "retention", "recall")
+PARTS: Final = ("short_term", "segments", "heat", "limits", "retention", "extraction", "recall")
 """Fields of a policy that are records of their own."""
 
 
@@ -31,6 +31,21 @@ class RetentionPolicy(Struct, frozen=True, kw_only=True):
     """Of an event's payload in the log itself, before it goes to an archive."""
 
 
+class ExtractionPolicy(Struct, frozen=True, kw_only=True):
+    """How a model reads facts."""
+
+    model: str = ""
+    """Name of the model, as the gateway or LiteLLM knows it."""
+    pages: int = 8
+    """Of one user, in one call at most."""
+    gather_seconds: float = 20.0
+    """A page waits so long for others of its user."""
+    daily_tokens: int = 1_000_000
+    """Of a tenant in a day; beyond them rules read."""
+    timeout_seconds: float = 20.0
+    """In which an answer must have come."""
+
+
 class CallPolicy(Struct, frozen=True, kw_only=True):
     """What one call may cost."""
 
@@ -43,13 +58,14 @@ class CallPolicy(Struct, frozen=True, kw_only=True):
 class LifePolicy(Struct, frozen=True, kw_only=True):
     """All that memory decides by, apart from what users say."""
 
-    facts: Literal["rules", "off"] = "rules"
+    facts: Literal["rules", "model", "off"] = "rules"
     """How facts are read."""
     short_term: ShortTermPolicy = ShortTermPolicy()
     segments: SegmentPolicy = SegmentPolicy()
     heat: HeatPolicy = HeatPolicy()
     limits: Limits = Limits()
     retention: RetentionPolicy = RetentionPolicy()
+    extraction: ExtractionPolicy = ExtractionPolicy()
     recall: CallPolicy = CallPolicy()
 
     @classmethod

@@ -22,6 +22,7 @@ from hearth.memory.health import (
     Part,
     State,
     child_part,
+    extraction_part,
     log_part,
     overall,
     recall_part,
@@ -32,7 +33,7 @@ from hearth.memory.stores.vector_child import ChildHealth
 from hearth.memory.stores.vector_child_wire import State as ChildState
 from hearth.memory.types import Status
 from hearth.memory.verify import Drift, Verification, Verified
-from hearth.memory.worker import CONSUMERS, WorkerHealth
+from hearth.memory.worker import CONSUMERS, ExtractionHealth, WorkerHealth
 from tests.events import START
 
 ROOT = Path(__file__).parents[2]
@@ -41,7 +42,7 @@ PAGE = (ROOT / "docs" / "alerts.md").read_text(encoding="utf-8")
 RULES: list[dict[str, Any]] = GROUP["rules"]
 NAMES = [rule["alert"] for rule in RULES]
 LOG = LogHealth(wal_bytes=0, fsync_p50_ms=1.0, writable=True, events=3, last_error="")
-LAG = dict(zip(CONSUMERS, (7, 9, 11, 13, 15), strict=True))
+LAG = dict(zip(CONSUMERS, (7, 9, 11, 13, 15, 17), strict=True))
 VERIFIED = Verification(began=START, ended=START, found=Verified(damages=2, long_term=Drift(missing=3)))
 WORKER = WorkerHealth(running=True, lag=LAG, waited=2.5, parked=1, stopped={}, errors={}, verified=VERIFIED)
 PARTS = {
@@ -49,6 +50,7 @@ PARTS = {
     "short_term": Part(state="degraded", reasons=("does not answer",)),
     "long_term": Part(),
     "worker": worker_part(WORKER),
+    "extraction": extraction_part(ExtractionHealth(lag=4, waited=30.0)),
     "spool": spool_part(3, 0),
     "recall": Part(),
 }
@@ -163,6 +165,7 @@ def reasons() -> set[str]:
                 verified=VERIFIED,
             )
         ),
+        extraction_part(ExtractionHealth(lag=0, waited=901, error="NAME")),
         spool_part(3, 1),
         recall_part(["failed"] * 6, missing=dict.fromkeys(WITHOUT, 6)),
     ]
@@ -187,6 +190,8 @@ def test_health_is_shown_as_gauges() -> None:
     assert samples["hearth_worker_waited_seconds",] == 2.5
     assert samples["hearth_worker_parked_events",] == 1
     assert samples["hearth_spool_events",] == 3
+    assert samples["hearth_extraction_lag_events",] == 4
+    assert samples["hearth_extraction_waited_seconds",] == 30
 
 
 def test_the_scraping_shown_asks_where_metrics_are() -> None:

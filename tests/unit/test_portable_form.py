@@ -22,6 +22,7 @@ from hearth.memory.events.kinds import (
     MemoryWithdrawn,
     PageMoved,
     PageOutdated,
+    PageRead,
     PageSegmented,
     RecallDrawn,
     RecallJudged,
@@ -32,13 +33,25 @@ from hearth.memory.events.kinds import (
     SegmentVisited,
     is_decided,
 )
+from hearth.memory.events.kinds import Reading as Told
 from hearth.memory.extract.secrets import mask_secrets
 from hearth.memory.portable.checks import CARRIED, STAYS
 from hearth.memory.portable.form import FORMAT, VERSION, Header, Limits, Reading, Writer
 from hearth.memory.portable.formats.scan import records
 from hearth.memory.portable.parcel import addressed, packed
 from hearth.memory.tiers.heat import Heat
-from hearth.memory.types import DrawnItem, Evidence, Memory, Outdated, Ranked, Ranking, Scope, Segment, Usage
+from hearth.memory.types import (
+    CandidateFact,
+    DrawnItem,
+    Evidence,
+    Memory,
+    Outdated,
+    Ranked,
+    Ranking,
+    Scope,
+    Segment,
+    Usage,
+)
 from hearth.memory.worker import DECIDERS
 from tests.events import START, event, forget_memory, forget_page, memory, page, step
 
@@ -66,6 +79,7 @@ _MEMORY = Memory(
     metadata={"n": 1},
     evidence=(Evidence(id="x", role="user", quote="tea", at=START),),
 )
+_SAID = CandidateFact(statement="I like tea.", quote="tea", valid_from=START)
 EVENTS: list[Event] = [
     step("x", timezone="Europe/Bern"),
     event(ExchangeEnriched(exchange="x", usage=Usage(input=3), cost=0.1)),
@@ -87,6 +101,7 @@ EVENTS: list[Event] = [
     ),
     event(RecallJudged(trace="t", judgement="useful", items={"m": "wrong"}, ranking=_RANKING, note="hm")),
     event(MemoryWithdrawn(memory="m")),
+    event(PageRead(page="x", by="model:m", said=(Told(fact="m", said=_SAID),), refused={"not said": 1})),
     forget_memory("m"),
     forget_page("x"),
 ]

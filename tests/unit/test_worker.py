@@ -202,6 +202,7 @@ async def test_what_was_said_stands_in_long_term_memory_once(world: World) -> No
         "index": 0,
         "drawn": 0,
         "segments": 0,
+        "extraction": 0,
     }
 
 
