@@ -1,6 +1,6 @@
 """How much of what exchanges tell the rules read, and how much of what they read was told.
 
-    python benchmarks/extraction.py [--half dev|held|both] [--show] [--json FILE]
+    python benchmarks/extraction.py [--half dev|held|fresh|both] [--show] [--json FILE]
 
 `labelled.py` says what the labels mean and when a fact matches one. `precision` is the share of right facts
 among those read, but for readings that are neither right nor wrong, and `recall` the share of labelled facts
@@ -63,7 +63,7 @@ def main() -> None:
     arguments.add_argument("--json", type=Path, help="write what was found here too")
     given = arguments.parse_args()
     extractor = RuleExtractor()
-    halves = list(HALVES) if given.half == "both" else [given.half]
+    halves = ["dev", "held"] if given.half == "both" else [given.half]
     judged = [judge(one, extractor.extract(one.page())) for half in halves for one in read(half)]
     tables = {
         extractor.name: [row("all", judged)],
