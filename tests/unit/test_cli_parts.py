@@ -48,7 +48,7 @@ NAMED = {
         "explain",
         "events",
     ],
-    "Who": ["users", "health", "switch"],
+    "Who": ["users", "health", "spending", "switch"],
 }
 
 
