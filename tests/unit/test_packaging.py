@@ -122,6 +122,19 @@ def test_every_direct_dependency_is_explained() -> None:
     assert sorted(listed) == sorted(named | {"setuptools"})
 
 
+def test_every_package_and_every_file_of_data_is_installed() -> None:
+    """Each folder with an `__init__.py` is named, and what else lies in the folders matches a pattern."""
+    setup = PROJECT["tool"]["setuptools"]
+    folders = {folder.parent for top in PACKAGES.values() for folder in (ROOT / top).rglob("__init__.py")}
+    named = {"hearth." + ".".join(folder.relative_to(ROOT).parts) for folder in folders}
+    assert sorted(named) == sorted(setup["packages"])
+    patterns = setup["package-data"]["*"]
+    data = {path for folder in folders for pattern in patterns for path in folder.glob(pattern)}
+    files = {path for top in PACKAGES.values() for path in (ROOT / top).rglob("*") if path.is_file()}
+    left = {path for path in files - data if path.suffix not in (".py", ".pyc")}
+    assert not left
+
+
 def _last(name: str) -> str:
     return [step.text for step in FINAL if step.name == name][-1]
 
