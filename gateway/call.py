@@ -15,7 +15,7 @@ from hearth.gateway.wire.types import Route, WireRequest
 from hearth.memory.dialogue import Dialogue
 from hearth.memory.engine import Opened
 from hearth.memory.events.kinds import UNKNOWN
-from hearth.memory.types import Embedding, PageKind, PlacedBlock, Recall, SearchResult, Tails
+from hearth.memory.types import Embedding, PageKind, PlacedBlock, Recall, SearchResult, SessionMode, Tails
 
 HeaderPairs = Sequence[tuple[str, str]]
 
@@ -48,6 +48,8 @@ class Call:
     """True if a block went into the prompt."""
     draft: Draft | None = None
     """What capture writes once the reply is known; None where nothing is written."""
+    private: Private | None = None
+    """What is written down of its session's switch once the reply is known; None where nothing is."""
     status: Literal["ok", "off", "partial", "failed"] = "off"
     reason: str = ""
     shadow: bool = False
@@ -85,6 +87,15 @@ class Draft:
     vector: Embedding | None = None
 
 
+@dataclass(slots=True, frozen=True, kw_only=True)
+class Private:
+    """What memory does in a call's session from now on, and by what its next call is found."""
+
+    mode: SessionMode
+    dialogue: Dialogue
+    secret: bytes
+
+
 CALL: ContextVar[Call | None] = ContextVar("hearth_call", default=None)
 """The call that this task serves; set by the edge, seen by every LiteLLM hook below it."""
 
@@ -98,6 +109,8 @@ def response_headers(call: Call) -> dict[str, str]:
         headers["x-hearth-reason"] = call.reason
     if call.opened is not None and call.opened.generation != UNKNOWN:
         headers["x-hearth-session"] = call.opened.scope.session
+    if call.private is not None:
+        headers["x-hearth-session-memory"] = call.private.mode
     if call.status == "off":
         return headers
     recall = call.recall
@@ -109,4 +122,4 @@ def response_headers(call: Call) -> dict[str, str]:
     return headers
 
 
-__all__ = ["CALL", "Call", "Draft", "HeaderPairs", "response_headers"]
+__all__ = ["CALL", "Call", "Draft", "HeaderPairs", "Private", "response_headers"]

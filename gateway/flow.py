@@ -8,10 +8,12 @@ import logging
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
 
-from hearth.gateway.call import Call, Draft
+from hearth.config.switches import MODES, narrow
+from hearth.gateway.call import Call, Draft, Private
 from hearth.gateway.chains import Chains
 from hearth.gateway.daily import DailyTokens
 from hearth.gateway.identity import Identity
@@ -22,15 +24,17 @@ from hearth.gateway.wire.types import Body, WireReply, WireRequest
 from hearth.memory import metrics
 from hearth.memory.dialogue import Dialogue, exchange_ids, read, retry_key, tails
 from hearth.memory.engine import Engine, Opened
-from hearth.memory.events.kinds import UNKNOWN
+from hearth.memory.events.kinds import UNKNOWN, SessionSwitched
 from hearth.memory.extract.secrets import mask_secrets
 from hearth.memory.recall.ranking import ranking_of
-from hearth.memory.types import BudgetFrom, PlacedBlock, Query, ShortTermView, Step, ToolUse
+from hearth.memory.types import BudgetFrom, PlacedBlock, Query, ShortTermView, Step, Tails, ToolUse
 
 logger = logging.getLogger(__name__)
 
 KEPT_ERROR = 500
 """Characters of a provider's error that are kept."""
+PRIVATE = "private session"
+"""Why a call has no memory in a session that was switched off."""
 LARGE_TEXT = 100_000
 """Characters of an exchange from which it is made ready in a thread: 5 ms of masking and digests."""
 
@@ -70,7 +74,11 @@ class Flow:
 
     async def after(self, call: Call, reply: WireReply) -> None:
         """Write the exchange down; when this returns it is durable or counted as lost. Never raises."""
-        if call.draft is None or call.opened is None:
+        if call.opened is None:
+            return
+        if call.private is not None:
+            await self._follow(call, call.opened, call.private, reply)
+        if call.draft is None:
             return
         said = call.draft.dialogue
         large = len(said.user_text) + len(said.reply_so_far) + len(reply.text) > LARGE_TEXT
@@ -96,6 +104,9 @@ class Flow:
         by = self.engine.due()
         secret = await self.engine.secret(identity.scope.tenant, by=by)
         opened = await self.engine.open(identity.scope, dialogue, secret=secret, by=by)
+        if not _within(identity, opened).policy.place:
+            call.reason = PRIVATE
+            return 0
         if opened.generation == UNKNOWN:
             call.status, call.reason = "failed", "log"
             return 0
@@ -116,7 +127,8 @@ class Flow:
         self, call: Call, request: WireRequest, identity: Identity, body: Body, window: int
     ) -> Body:
         dialogue = read(request.turns)
-        if not dialogue.user_text and not request.previous_response_id:
+        speaks = bool(dialogue.user_text or request.previous_response_id)
+        if not speaks and identity.policy.session is None:
             call.off("nothing to remember")
             return body
         self._look_up(call, identity, dialogue)
@@ -141,6 +153,11 @@ class Flow:
             self.daily.spend(identity.key, -call.recall.block.tokens, call.started_at)
         call.opened, call.status, call.reason = opened, "ok", ""
         call.recall, call.block, call.placed = None, None, False
+        call.private = _private(identity, opened, dialogue, secret)
+        identity = _within(identity, opened)
+        if not (identity.policy.mode and speaks):
+            call.off(PRIVATE if speaks else "nothing to remember")
+            return body
         if identity.policy.capture:
             call.draft = self._draft(dialogue, identity, secret=secret, retry_key=key)
         if call.without_block:
@@ -292,6 +309,22 @@ class Flow:
             key=identity.key,
         )
 
+    async def _follow(self, call: Call, opened: Opened, private: Private, reply: WireReply) -> None:
+        """Write the session's switch down before anything of the call is; a failure captures nothing."""
+        answered = private.dialogue.answered(reply.text) if private.dialogue.user_text else ()
+        switched = SessionSwitched(
+            mode=private.mode,
+            exchange=opened.exchange if private.mode != "on" else "",
+            isolated=opened.scope.isolated,
+            response_id=reply.response_id if call.route == "responses" else "",
+            tails=tails(answered, private.secret) if private.mode != "on" else Tails(),
+        )
+        receipt = await self.engine.follow_private(
+            opened, switched, event_id=uuid5(NAMESPACE_URL, f"hearth:switched:{call.id}").hex
+        )
+        if receipt.place == "lost":
+            self.engine.capture_path.count_lost()
+
     # -- after -----------------------------------------------------------------------------------------
 
     async def _captured(
@@ -317,6 +350,20 @@ class Flow:
         await self.engine.capture_step(
             opened, step, event_id=call.id, page_reply=page_reply, vector=draft.vector
         )
+
+
+def _private(identity: Identity, opened: Opened, dialogue: Dialogue, secret: bytes) -> Private | None:
+    """What is to be written down of the session: a switch, and where a private one is found by its words."""
+    mode = identity.policy.session or opened.mode
+    if mode == opened.mode and (mode == "on" or identity.scope.session):
+        return None
+    return Private(mode=mode, dialogue=dialogue, secret=secret)
+
+
+def _within(identity: Identity, opened: Opened) -> Identity:
+    """The identity with what memory may do in this session."""
+    mode = narrow(identity.policy.mode, MODES[identity.policy.session or opened.mode])
+    return msgspec.structs.replace(identity, policy=msgspec.structs.replace(identity.policy, mode=mode))
 
 
 def _present_ids(

@@ -14,12 +14,13 @@ from hearth.config.switches import Decision, Mode, ModeName, Switches, effective
 from hearth.gateway.keys import Budget, Headers, Key
 from hearth.gateway.wire.types import WireRequest
 from hearth.memory.errors import BadInput
-from hearth.memory.types import BudgetFrom, Scope
+from hearth.memory.types import BudgetFrom, Scope, SessionMode
 
 USER_HEADER = "x-hearth-user"
 SESSION_HEADER = "x-hearth-session"
 AGENT_HEADER = "x-hearth-agent"
 MEMORY_HEADER = "x-hearth-memory"
+SESSION_MEMORY_HEADER = "x-hearth-session-memory"
 BUDGET_HEADER = "x-hearth-budget"
 TIMEZONE_HEADER = "x-hearth-timezone"
 TAGS_HEADER = "x-hearth-tags"
@@ -27,6 +28,10 @@ MOST_TAGS = 16
 """Of one call."""
 CLIENT_MODES: tuple[ModeName, ...] = ("on", "read", "write", "off")
 """What a call can ask for; `shadow` is the operator's."""
+
+
+SESSION_MODES: tuple[SessionMode, ...] = ("on", "read", "off")
+"""What a call can switch its session to."""
 
 
 class Hints(Protocol):
@@ -63,6 +68,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """By which the call's events are to be found."""
     daily_tokens: int | None = None
     """Block tokens a day of the key; None: no limit."""
+    session: SessionMode | None = None
+    """What the call switches its session to; None: to nothing else than it is."""
     reason: str = ""
     """Why the mode is less than the default; empty where nothing restricted it."""
 
@@ -127,7 +134,7 @@ def resolve(
     session = _session(key, given, hints)
     if hints is not None and hints.housekeeping:
         return Off(reason="housekeeping")
-    if not policy.mode:
+    if not (policy.mode or policy.session):
         return Off(reason=policy.reason)
     if not user:
         return Off(reason="no user")
@@ -265,6 +272,7 @@ def _policy(
         timezone=_timezone(given) or key.timezone,
         tags=_tags(given),
         daily_tokens=allowed.daily,
+        session=_session_mode(given),
     )
 
 
@@ -275,6 +283,16 @@ def _wish(given: GivenHeaders) -> ModeName | None:
             return mode
     if value:
         raise IdentityError(400, MEMORY_HEADER, value, ", ".join(CLIENT_MODES))
+    return None
+
+
+def _session_mode(given: GivenHeaders) -> SessionMode | None:
+    value = given.one(SESSION_MEMORY_HEADER).lower()
+    for mode in SESSION_MODES:
+        if value == mode:
+            return mode
+    if value:
+        raise IdentityError(400, SESSION_MEMORY_HEADER, value, ", ".join(SESSION_MODES))
     return None
 
 

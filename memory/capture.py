@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from hearth.memory import metrics
-from hearth.memory.errors import HearthError, StaleGeneration, Unavailable
+from hearth.memory.errors import HearthError, PrivateSession, StaleGeneration, Unavailable
 from hearth.memory.events.kinds import UNKNOWN, Event
 from hearth.memory.events.spool import Spool
 from hearth.memory.ports import EventLog, ShortTerm
@@ -28,7 +28,9 @@ MOST_UNWRITTEN = 1000
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a capture: `log` and `spool` are durable, `stale` was refused, `lost` is neither."""
+    """What became of a capture: `log` and `spool` are durable, `stale` and `private` were refused, `lost` is
+    neither.
+    """
 
     place: str
     milliseconds: float
@@ -143,6 +145,8 @@ class Capture:
             place = append.result() if append.done() else "slow"
         if place in ("slow", "failed"):
             place = await self._to_spool(event)
+        if place == "private" and page is not None:
+            await self._take_back(page)
         seconds = time.perf_counter() - started
         metrics.CAPTURE_SECONDS.observe(seconds)
         return Receipt(place=place, milliseconds=seconds * 1000)
@@ -162,6 +166,9 @@ class Capture:
             self._unwritten.pop(event.id, None)
             metrics.CAPTURE_STALE.inc()
             return "stale"
+        except PrivateSession:
+            self._unwritten.pop(event.id, None)
+            return "private"
         except Unavailable:
             logger.warning("the event log did not take a capture", exc_info=True)
             metrics.FAILURES.labels("log.append").inc()
@@ -184,6 +191,14 @@ class Capture:
             logger.warning("short-term memory did not take a page; it comes back from the log", exc_info=True)
             metrics.FAILURES.labels("short_term.push").inc()
             self._pushes = False
+
+    async def _take_back(self, page: Page) -> None:
+        """Out of short-term memory with what its session, switched meanwhile, must not leave there."""
+        try:
+            await self._short_term.drop(page.scope, [page.id])
+        except HearthError:
+            logger.warning("a page of a private session waits in short-term memory", exc_info=True)
+            metrics.FAILURES.labels("short_term.drop").inc()
 
     async def _to_spool(self, event: Event) -> str:
         try:

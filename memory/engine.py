@@ -28,6 +28,7 @@ from hearth.memory.errors import (
     HearthError,
     LogUnavailable,
     NotFound,
+    PrivateSession,
     StaleGeneration,
     StoreUnavailable,
 )
@@ -41,12 +42,14 @@ from hearth.memory.events.kinds import (
     MemoryChanged,
     Payload,
     SegmentPinned,
+    SessionSwitched,
     StepCaptured,
 )
 from hearth.memory.events.lookup import open_unwritten
 from hearth.memory.extract.clean import assistant_text, well_formed
 from hearth.memory.extract.secrets import mask_secrets
 from hearth.memory.filters import is_live
+from hearth.memory.forgetting import undo
 from hearth.memory.imports import imported_steps
 from hearth.memory.knowledge.library import Library
 from hearth.memory.knowledge.records import everybody
@@ -79,6 +82,7 @@ from hearth.memory.recall.traces import Trace, TraceRing, trace_of
 from hearth.memory.tiers.facts import chain_of, changes, put
 from hearth.memory.tiers.indexed import as_stored, index_record, record_text
 from hearth.memory.tiers.outdated import as_of
+from hearth.memory.tiers.persona import Persona, is_of, persona
 from hearth.memory.types import (
     OFFICE,
     BudgetFrom,
@@ -86,6 +90,7 @@ from hearth.memory.types import (
     Conditions,
     Embedding,
     Exchange,
+    Forgetting,
     ImportedTurn,
     Judgement,
     Memory,
@@ -98,6 +103,7 @@ from hearth.memory.types import (
     Scope,
     SearchResult,
     SessionInfo,
+    SessionMode,
     Shelf,
     ShortTermView,
     Step,
@@ -118,6 +124,9 @@ IMPORT_BATCH = 500
 TRACE = "trace"
 TRACE_SECONDS = 3_600
 """How long other gateways can explain a recall; a thousand calls a second fill 10 GB in that time."""
+PERSONA_FACTS = 2_000
+"""Latest facts that a persona is made of."""
+PAGE_ROWS = 200
 STORED_AGAIN = 32
 """Pages that a forgotten memory is taken out of at once; the worker comes to more."""
 CLOCKS_APART = timedelta(minutes=1)
@@ -137,6 +146,8 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True):
     parent: str | None
     """The exchange before this one; None at a session's start and where a later step doesn't know it."""
     generation: int
+    mode: SessionMode = "on"
+    """What memory does in the session."""
     last_call: datetime | None = None
     """When the session's last reply was finished; None where this request's history does not tell."""
 
@@ -200,7 +211,7 @@ class Engine:
         self._refilling: set[str] = set()
         self._stopgap = secrets.token_bytes(32)
         self._breakers = AsyncCircuitBreakerFactory(
-            default_threshold=5, default_ttl=10, exclude=[BadInput, StaleGeneration]
+            default_threshold=5, default_ttl=10, exclude=[BadInput, PrivateSession, StaleGeneration]
         )
 
     # -- the request path ------------------------------------------------------------------------------
@@ -254,6 +265,7 @@ class Engine:
             exchange=exchange,
             parent=parent,
             generation=state.generation,
+            mode=state.mode,
             last_call=hit.at if hit else None,
         )
 
@@ -431,6 +443,28 @@ class Engine:
         page = _short_term_page(opened, step, page_reply)
         return await self.capture_path.write(event, page=page, vector=vector, block=step.block)
 
+    async def follow_private(self, opened: Opened, switched: SessionSwitched, *, event_id: str) -> Receipt:
+        """Write down what memory does in the session of a call, and how its next call is found. Never raises.
+
+        As durable as a capture; that of a call of the same session comes after it.
+        """
+        event = self._event(opened.scope, switched, opened.generation, id=event_id, parent=None)
+        return await self.capture_path.write(event, page=None, vector=None, block=None)
+
+    async def switch_session(self, scope: Scope, mode: SessionMode) -> SessionMode:
+        """Switch what memory does in `scope.session` from now on; what was captured of it before stays.
+
+        Raises LogUnavailable.
+        """
+        generation = await self.log.generation(scope.tenant, scope.user)
+        switched = SessionSwitched(mode=mode, isolated=scope.isolated)
+        await self._append(self._event(scope, switched, generation))
+        return mode
+
+    async def session_mode(self, scope: Scope) -> SessionMode:
+        """What memory does in `scope.session`. Raises LogUnavailable."""
+        return await self.log.session_mode(scope.tenant, scope.user, scope.session)
+
     async def enrich(
         self, opened: Opened, *, event_id: str, model: str, usage: Usage | None, cost: float | None
     ) -> None:
@@ -451,7 +485,8 @@ class Engine:
 
         Exchanges of one `scope.session` follow one another; without a session each is one of its own. A block
         in the texts and a reply's visible reasoning are left out, secrets are masked. Durable and recallable
-        when it returns. Raises BadInput for an empty user text, LogUnavailable where nothing took it.
+        when it returns. Raises BadInput for an empty user text, PrivateSession, LogUnavailable where nothing
+        took it.
         """
         said, reply = well_formed(detach(user_text)).strip(), assistant_text(detach(reply_text))
         if not said:
@@ -479,6 +514,8 @@ class Engine:
         )
         if receipt.place == "lost":
             raise LogUnavailable
+        if receipt.place == "private":
+            raise PrivateSession
         return opened
 
     # -- memories --------------------------------------------------------------------------------------
@@ -537,7 +574,7 @@ class Engine:
         payloads: list[Payload] = [MemoryAdded(memory=memory)]
         if attribute:
             about = await self.log.facts_about(scope.tenant, scope.user, [(memory.subject, attribute)])
-            known = {fact.id: fact for fact in about if fact.scope.owner == scope.owner}
+            known = {one.id: one for one in about if one.scope.owner == scope.owner and is_of(one, scope)}
             after = put(known, memory)
             payloads = changes(known, after, now=now, forgotten=False)
             payloads += await outdated_pages(self.log, scope.tenant, scope.user, known, after)
@@ -667,8 +704,50 @@ class Engine:
         memory = await self.memory(tenant, user, memory_id)
         chain = chain_of(memory)
         beside = await self.log.facts_about(tenant, user, [(memory.subject, memory.attribute)])
-        same = [one for one in beside if chain_of(one) == chain and one.scope.owner == memory.scope.owner]
+        same = [
+            one
+            for one in beside
+            if chain_of(one) == chain and one.scope.owner == memory.scope.owner and is_of(one, memory.scope)
+        ]
         return sorted(same, key=lambda one: (one.occurred_at, one.id))
+
+    async def persona(self, scope: Scope) -> Persona:
+        """What is known of the user, and what the agent has agreed on with them. Raises LogUnavailable."""
+        where = MemoryFilter(types=("fact", "persona"))
+        found: list[Memory] = []
+        after: tuple[datetime, str] | None = None
+        while len(found) < PERSONA_FACTS:
+            rows = await self.memories(scope.tenant, scope.user, where=where, after=after, limit=PAGE_ROWS)
+            found += [one for one in rows if not scope.isolated or one.scope.owner == scope.owner]
+            if len(rows) < PAGE_ROWS:
+                break
+            after = (rows[-1].created_at, rows[-1].id)
+        return persona(found, scope, self.clock.now())
+
+    async def forgetting(self, tenant: str, user: str, exchange_id: str) -> Forgetting | None:
+        """What the user asked to forget in that exchange; None where nothing. Raises LogUnavailable."""
+        return await self.log.forgetting(tenant, user, exchange_id)
+
+    async def forgettings(self, tenant: str, user: str, *, limit: int = 50) -> list[Forgetting]:
+        """The user's latest requests to forget, newest first. Raises LogUnavailable."""
+        return await self.log.forgettings(tenant, user, limit=limit)
+
+    async def undo(self, tenant: str, user: str, exchange_id: str) -> Forgetting:
+        """Bring back what an exchange asked to forget; recalled again as soon as the worker comes to it.
+
+        Raises NotFound, BadInput where it can't be undone any more, LogUnavailable.
+        """
+        asked = await self.log.forgetting(tenant, user, exchange_id)
+        if asked is None:
+            raise NotFound
+        over = asked.until is not None and asked.until <= self.clock.now()
+        if asked.state != "waiting" or over:
+            state = "done" if over and asked.state == "waiting" else asked.state
+            raise BadInput("id", exchange_id, f"a request to forget that can be undone; this one is: {state}")
+        generation = await self.log.generation(tenant, user)
+        made = await undo(self.log, asked)
+        await self._append(*(self._event(asked.scope, one, generation) for one in made))
+        return msgspec.structs.replace(asked, state="undone")
 
     async def pin_segment(self, scope: Scope, segment: str, *, pinned: bool) -> None:
         """Keep a live segment whatever its heat, or no longer; the worker sees to it within a moment.

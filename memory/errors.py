@@ -5,6 +5,7 @@ HearthError
 ├── NotFound                the caller: no such record in this scope
 ├── Held                    the operator: a legal hold keeps what was to be erased
 ├── StaleGeneration         nobody: the user was erased while this was in flight
+├── PrivateSession          nobody: the session was switched to private while this was in flight
 ├── LeaseLost               nobody: another worker took over
 ├── UnknownEvent            the operator: the log was written by a newer program
 ├── BadAnswer               nobody: a model's answer that can't be used, and is asked for again
@@ -48,6 +49,10 @@ class Held(HearthError):
 
 class StaleGeneration(HearthError):
     """The user's memory was erased after this work began, so its result is refused."""
+
+
+class PrivateSession(HearthError):
+    """The session is private: nothing of it is captured."""
 
 
 class LeaseLost(HearthError):

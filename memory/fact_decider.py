@@ -17,6 +17,10 @@ from hearth.memory.events.kinds import (
     Payload,
     is_decided,
 )
+from hearth.memory.extract.agreements import agreements
+from hearth.memory.extract.attributes import AGENT
+from hearth.memory.extract.forgetting import forget_request
+from hearth.memory.forgetting import decide
 from hearth.memory.outdating import outdated_pages
 from hearth.memory.policies import PolicyOf
 from hearth.memory.ports import Clock, EventLog, Extractor
@@ -24,7 +28,7 @@ from hearth.memory.runner import all_different
 from hearth.memory.tiers.facts import Facts, Told, chain_of, changes, fact_id, is_late, pages_of, retold, tell
 from hearth.memory.tiers.indexed import as_stored
 from hearth.memory.tiers.pages import decisions
-from hearth.memory.types import CandidateFact, Memory, Page
+from hearth.memory.types import CandidateFact, Memory, Page, Role
 
 _UNNAMED: Final = ("ends", "corrects")
 """Acts whose words may leave open which fact they are about."""
@@ -66,8 +70,23 @@ class FactDecider:
     async def _decide(self, event: Event) -> list[Payload]:
         id = _page_of(event)
         page = await self._live(event, id)
+        asked = [] if page is None else await self._asked(event, page)
+        if any(isinstance(one, PageMoved) and one.page == id for one in asked):
+            page = None
         if page is not None and await self._is_left(page):
-            return [PageRead(page=id)]
+            return [PageRead(page=id), *asked]
+        return [*await self._of_facts(event, id, page), *asked]
+
+    async def _asked(self, event: Event, page: Page) -> list[Payload]:
+        """What the page's user asks to forget, once."""
+        if not isinstance(event.payload, PageClosed):
+            return []
+        request = forget_request(as_stored(page).user_text)
+        if request is None or await self._log.forgetting(event.tenant, event.user, page.id) is not None:
+            return []
+        return await decide(self._log, self._extractor, page, request, now=event.occurred_at)
+
+    async def _of_facts(self, event: Event, id: str, page: Page | None) -> list[Payload]:
         said = [] if page is None else await self._read(page)
         touched = await self._log.facts_of(event.tenant, event.user, id)
         if not (said or touched):
@@ -110,15 +129,20 @@ class FactDecider:
         """What the page states: as it is written down, else by the rules, which had read it before."""
         if self._way(page) == "off":
             return []
-        if (read := await reading_of(self._log, page)) is not None:
-            return [Told(page, one.said, one.fact) for one in read.said]
-        said = await asyncio.to_thread(self._extractor.extract, as_stored(page))
-        return [Told(page, one, fact_id(page, one)) for one in said]
+        stored, read = as_stored(page), await reading_of(self._log, page)
+        told = [one.said for one in read.said] if read is not None else await self._by_rules(stored)
+        said = await asyncio.to_thread(agreements, told, stored)
+        gone = [(mark.role, mark.quote) for mark in page.outdated if mark.until is None]
+        kept = [one for one in said if not any(_is_in(one, *mark) for mark in gone)]
+        return [Told(page, one, fact_id(page, one)) for one in kept]
+
+    async def _by_rules(self, stored: Page) -> list[CandidateFact]:
+        return await asyncio.to_thread(self._extractor.extract, stored)
 
     async def _live(self, event: Event, id: str) -> Page | None:
         """The page as it stands now, if its words are the user's and on the live branch, evicted or not."""
         found = await self._log.record(event.tenant, event.user, id)
-        if not isinstance(found, Page) or found.state == "inactive" or found.kind != "dialogue":
+        if not isinstance(found, Page) or found.state in ("inactive", "hidden") or found.kind != "dialogue":
             return None
         return found
 
@@ -133,7 +157,9 @@ class FactDecider:
         about += [(fact.subject, fact.attribute) for fact in found]
         found += await self._log.facts_about(event.tenant, event.user, about)
         owner = page.scope.owner if page is not None else next(fact.scope.owner for fact in touched)
-        return {fact.id: fact for fact in found if fact.scope.owner == owner}
+        agent = page.scope.agent if page is not None else event.agent
+        shared = (fact for fact in found if fact.subject != AGENT or fact.scope.agent == agent)
+        return {fact.id: fact for fact in shared if fact.scope.owner == owner}
 
 
 def _page_of(event: Event) -> str:
@@ -152,3 +178,8 @@ async def reading_of(log: EventLog, page: Page) -> PageRead | None:
     found = await log.read(kinds=["page.read"], tenant=scope.tenant, user=scope.user, subjects=[page.id])
     told = [event.payload for event in found if isinstance(event.payload, PageRead)]
     return next((one for one in reversed(told) if one.by), told[-1] if told else None)
+
+
+def _is_in(said: CandidateFact, role: Role, quote: str) -> bool:
+    """Whether words that are forgotten say it."""
+    return said.role == role and (said.quote in quote or quote in said.quote)

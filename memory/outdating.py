@@ -32,13 +32,15 @@ async def outdated_pages(
     ]
 
 
-async def unsaid_pages(log: EventLog, memory: Memory) -> list[PageOutdated]:
-    """New marks of the pages that say what a forgotten memory says. Raises LogUnavailable."""
-    scope = memory.scope
+async def unsaid_pages(log: EventLog, memories: Sequence[Memory]) -> list[PageOutdated]:
+    """New marks of the pages that say what forgotten memories of one user say. Raises LogUnavailable."""
+    if not memories:
+        return []
+    scope = memories[0].scope
     return [
         PageOutdated(page=page.id, outdated=(*page.outdated, *made))
-        async for page in _pages(log, scope.tenant, scope.user, [memory])
-        if (made := tuple(marks(page, memory, until=None)))
+        async for page in _pages(log, scope.tenant, scope.user, memories)
+        if (made := [mark for memory in memories for mark in marks(page, memory, until=None)])
     ]
 
 

@@ -20,6 +20,7 @@ from hearth.memory.types import (
     Document,
     Embedding,
     Exchange,
+    Forgetting,
     Memory,
     Page,
     PlacedBlock,
@@ -30,6 +31,7 @@ from hearth.memory.types import (
     Segment,
     SessionHit,
     SessionInfo,
+    SessionMode,
     Shelf,
     ShortTermView,
     Tails,
@@ -149,6 +151,8 @@ class CallState(msgspec.Struct, frozen=True, kw_only=True):
     """The session found by response id or by tail."""
     retry: RetryHit | None = None
     """An earlier capture of the same canonical request in the last ten minutes."""
+    mode: SessionMode = "on"
+    """Of the session that is named or found."""
 
 
 class KnownDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -328,6 +332,14 @@ class EventsChecked(msgspec.Struct, frozen=True, kw_only=True):
     """`after` of the next ones; None at the end."""
 
 
+class DueForgetting(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to forget whose time to be undone is over."""
+
+    asked: Forgetting
+    generation: int
+    """Of its user."""
+
+
 class EventLog(Documents, PolicySettings, Protocol):
     """The append-only truth, and the views folded from it inside the append's own transaction."""
 
@@ -335,7 +347,8 @@ class EventLog(Documents, PolicySettings, Protocol):
         """Make `events` durable, all or none; when this returns they survive what `durability` promises.
 
         An event whose id the log already has is skipped. Raises StaleGeneration if one carries an older
-        generation than its user's, LogUnavailable if the log can't take it.
+        generation than its user's, PrivateSession if one is a call of a private session, LogUnavailable if
+        the log can't take it.
         """
         ...
 
@@ -464,6 +477,10 @@ class EventLog(Documents, PolicySettings, Protocol):
         """Sessions, newest first, after the keyset position (last_at, id)."""
         ...
 
+    async def session_mode(self, tenant: str, user: str, session: str) -> SessionMode:
+        """What memory does in that session."""
+        ...
+
     async def tenants(self) -> list[str]:
         """Every tenant that the log has a user of, in order of name."""
         ...
@@ -472,6 +489,18 @@ class EventLog(Documents, PolicySettings, Protocol):
         self, tenant: str, *, now: datetime, before: Mapping[str, datetime], limit: int
     ) -> list[Outlived]:
         """Memories of the tenant that have expired, and of each kind what was said before its moment."""
+        ...
+
+    async def forgetting(self, tenant: str, user: str, exchange_id: str) -> Forgetting | None:
+        """What the user asked to forget in that exchange; None where that was nothing."""
+        ...
+
+    async def forgettings(self, tenant: str, user: str, *, limit: int) -> list[Forgetting]:
+        """The user's latest requests to forget, newest first."""
+        ...
+
+    async def due_forgettings(self, tenant: str, *, now: datetime, limit: int) -> list[DueForgetting]:
+        """The tenant's requests to forget that are to be carried out for good."""
         ...
 
     async def users(self, tenant: str, *, after: str, limit: int) -> list[str]:

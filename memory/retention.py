@@ -1,4 +1,4 @@
-"""Retention: what a policy keeps no longer, and memories past their own end, are forgotten for good."""
+"""Retention: what is past its time, and what users asked to forget a day ago, is forgotten for good."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from msgspec import structs
 from hearth.memory import metrics
 from hearth.memory.errors import NotFound, StaleGeneration
 from hearth.memory.events.kinds import Event, MemoryForgotten, PageForgotten, Payload
+from hearth.memory.forgetting import for_good
 from hearth.memory.knowledge.library import Library
 from hearth.memory.outdating import unsaid_pages
 from hearth.memory.policies import PolicyOf
@@ -37,7 +38,8 @@ class Retention:
         return sum([await self._of_tenant(tenant) for tenant in await self._log.tenants()])
 
     async def _of_tenant(self, tenant: str) -> int:
-        now, forgotten = self._clock.now(), 0
+        now = self._clock.now()
+        forgotten = await self._asked(tenant, now)
         before = self._before(tenant, now)
         if (moment := before.pop(_KNOWLEDGE, None)) is not None:
             forgotten += await self._remove_documents(tenant, moment)
@@ -45,6 +47,33 @@ class Retention:
             for one in due:
                 await self._forget(tenant, one, now)
             forgotten += len(due)
+            if len(due) < _AT_ONCE:
+                break
+        return forgotten
+
+    async def _asked(self, tenant: str, now: datetime) -> int:
+        """Forget for good what users asked to forget a day ago."""
+        forgotten = 0
+        while due := await self._log.due_forgettings(tenant, now=now, limit=_AT_ONCE):
+            for one in due:
+                made = for_good(one.asked)
+                events = [
+                    Event(
+                        id=uuid5(
+                            _NAMESPACE, f"{tenant}/{one.asked.scope.user}/{one.asked.exchange}/{place}"
+                        ).hex,
+                        tenant=tenant,
+                        user=one.asked.scope.user,
+                        agent=one.asked.scope.agent,
+                        generation=one.generation,
+                        occurred_at=now,
+                        payload=payload,
+                    )
+                    for place, payload in enumerate(made)
+                ]
+                await self._append(events)
+                forgotten += len(made) - 1
+            metrics.OUTLIVED.labels("asked").inc(len(due))
             if len(due) < _AT_ONCE:
                 break
         return forgotten
@@ -90,16 +119,21 @@ class Retention:
             )
             for ordinal, payload in enumerate(await self._payloads(tenant, one, reason))
         ]
-        try:
-            await self._log.append(events)
-        except StaleGeneration:
-            return  # erased meanwhile: there is nothing left to forget
-        metrics.OUTLIVED.labels(reason).inc()
+        if await self._append(events):
+            metrics.OUTLIVED.labels(reason).inc()
 
     async def _payloads(self, tenant: str, one: Outlived, reason: str) -> Sequence[Payload]:
         """As somebody who forgets it by hand has it: a fact takes the words along that it was read from."""
         if one.kind == "dialogue":
             return [PageForgotten(page=one.id, reason=reason)]
         memory = await self._log.memory(tenant, one.user, one.id)
-        words = [] if memory is None else await unsaid_pages(self._log, memory)
+        words = [] if memory is None else await unsaid_pages(self._log, [memory])
         return [MemoryForgotten(memory=one.id, reason=reason), *words]
+
+    async def _append(self, events: Sequence[Event]) -> bool:
+        """False where the user was erased meanwhile: there is nothing left to forget."""
+        try:
+            await self._log.append(events)
+        except StaleGeneration:
+            return False
+        return True

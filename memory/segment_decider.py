@@ -86,7 +86,7 @@ class SegmentDecider:
             await work.mend()
             await work.recount()
             match event.payload:
-                case PageMoved(page=page, state="inactive"):
+                case PageMoved(page=page, state="inactive" | "hidden"):
                     await work.take_out(page)
                 case PageOutdated(page=page):
                     await work.resay(page)

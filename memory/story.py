@@ -41,6 +41,7 @@ What: TypeAlias = Literal[
     "returned",
     "forgotten",
     "left its branch",
+    "hidden",
     "moved",
     "left its segment",
     "visited",
@@ -62,6 +63,8 @@ _BY_HAND: Final = frozenset(
     ("text", "value", "type", "tags", "metadata", "importance", "pinned", "valid_from", "expires_at")
 )
 """Fields that are the statement's own, or set by hand."""
+_MOVES: Final[dict[str, What]] = {"active": "returned", "hidden": "hidden"}
+"""What a page's new state is called; any other one says that it left its branch."""
 _PLACES: Final = {
     "pages": "short-term memory had more pages than it may",
     "session pages": "its session had more pages than short-term memory may have",
@@ -150,7 +153,9 @@ class _Teller:
             case MemoryWithdrawn(memory=id):
                 if id == self._id:
                     self._gone = True
-                    yield _chapter(event, "withdrawn", "what said it left the branch that is followed")
+                    yield _chapter(
+                        event, "withdrawn", "what said it left the branch that is followed, or its user asked"
+                    )
             case PageClosed(page=page):
                 if page.id == self._id and not self._said:
                     self._said = True
@@ -167,7 +172,7 @@ class _Teller:
     def _of_tiers(self, event: Event) -> Iterator[Chapter]:
         match event.payload:
             case PageMoved(page=page, state=state, reason=reason):
-                what: What = "returned" if state == "active" else "left its branch"
+                what: What = _MOVES.get(state, "left its branch")
                 yield _chapter(event, what, reason, of=page)
             case PageOutdated():
                 yield from self._outdated(event, event.payload)

@@ -29,7 +29,7 @@ Metadata: TypeAlias = dict[str, JsonScalar]
 
 MemoryType = Literal["fact", "persona", "episode", "knowledge"]
 PageKind = Literal["dialogue", "carry-over"]
-PageState = Literal["active", "inactive", "evicted"]
+PageState = Literal["active", "inactive", "hidden", "evicted"]
 Outcome = Literal["complete", "partial", "failed"]
 Role = Literal["user", "assistant"]
 
@@ -114,7 +114,9 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, tag="page", tag_field="rec
     """The page before this one in its session and branch."""
     kind: PageKind = "dialogue"
     state: PageState = "active"
-    """Inactive: a branch that the client has left; evicted: gone cold. Neither is recalled or promoted."""
+    """Inactive: a branch that the client has left; hidden: its user asked to forget it; evicted: gone cold.
+    None of these is recalled or promoted.
+    """
     timezone: str = "UTC"
     """IANA name of the user's zone when it was said."""
     key: str = ""
@@ -128,6 +130,14 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, tag="page", tag_field="rec
         utc(self.occurred_at)
 
 
+SessionMode = Literal["on", "read", "off"]
+"""What memory does in a session: all; recall alone; nothing. In the latter two nothing is captured."""
+Asked = Literal["before", "this", "statement", "topic", "all"]
+"""What a request to forget means: what was said just before, the message itself, a statement, what was said
+about something, or all of the user.
+"""
+AskedOutcome = Literal["forgotten", "nothing found", "ambiguous", "too much"]
+"""What became of such a request. Of what can mean several things, or all of a user, nothing is forgotten."""
 Act = Literal["asserts", "adds", "corrects", "ends", "denies"]
 """What a statement does to what is known: says it; says it beside what is known; sets a wrong one right; says
 that it holds no more; says that it never did."""
@@ -152,6 +162,8 @@ class CandidateFact(msgspec.Struct, frozen=True, kw_only=True):
     """One sentence that can be understood alone: the speaker's words, with relative times made absolute."""
     quote: str
     """Its evidence: a part of what the user said, character by character."""
+    role: Role = "user"
+    """Whose words these are; the assistant's state nothing but its own promises."""
     subject: str = "user"
     """Whom or what it is about: `user`, else a name or a relation as said (`Ana`, `my sister`)."""
     attribute: str = ""
@@ -604,6 +616,23 @@ class ImportedTurn(msgspec.Struct, frozen=True, kw_only=True):
     """The source's own id of the turn; makes a second import a no-op."""
 
 
+class Forgetting(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to forget that a user made in a conversation, for reading."""
+
+    exchange: str
+    scope: Scope
+    at: datetime
+    understood: Asked
+    outcome: AskedOutcome
+    about: tuple[str, ...] = ()
+    memories: tuple[str, ...] = ()
+    pages: dict[str, PageState] = {}
+    marked: tuple[str, ...] = ()
+    until: datetime | None = None
+    state: Literal["waiting", "undone", "done", "nothing"]
+    """Waiting: it can still be undone. Nothing: there was nothing to forget."""
+
+
 class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     """An exchange as the log knows it, for reading."""
 
@@ -631,6 +660,7 @@ class SessionInfo(msgspec.Struct, frozen=True, kw_only=True):
     exchanges: int
     started_at: datetime
     last_at: datetime
+    memory: SessionMode = "on"
 
 
 SEVEN_DAYS = timedelta(days=7)

@@ -6,22 +6,31 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Annotated, TypeAlias, TypeVar
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Path, Query, Response
+from pydantic import Field
 
 from hearth.gateway.api.access import Reader, TheEngine, Writer, reached
 from hearth.gateway.api.cursor import List, read_cursor, write_cursor
 from hearth.gateway.api.door import KeyedRoute
-from hearth.gateway.api.fields import MAX_LIMIT, Identifier
-from hearth.gateway.api.shapes import ExchangeOut, ExchangePage, ForgottenOut, SessionOut, SessionPage
+from hearth.gateway.api.fields import MAX_LIMIT, Body, Identifier
+from hearth.gateway.api.shapes import (
+    ExchangeOut,
+    ExchangePage,
+    ForgottenOut,
+    SessionOut,
+    SessionPage,
+    example,
+)
 from hearth.memory.engine import Engine
 from hearth.memory.errors import NotFound
-from hearth.memory.types import Exchange, Scope, SessionInfo
+from hearth.memory.types import Exchange, Scope, SessionInfo, SessionMode
 
 router = APIRouter(route_class=KeyedRoute)
 
 R = TypeVar("R", Exchange, SessionInfo)
 Position: TypeAlias = tuple[datetime, str]
 Limit: TypeAlias = Annotated[int, Query(ge=1, le=MAX_LIMIT)]
+SessionId: TypeAlias = Annotated[Identifier, Path(description="As calls name it, or x-hearth-session.")]
 Cursor: TypeAlias = Annotated[str | None, Query(description="`next` of the page before.")]
 
 
@@ -46,7 +55,9 @@ async def list_exchanges(
 @router.get("/exchanges/{id}", tags=["exchanges"])
 async def get_exchange(id: str, caller: Reader, engine: TheEngine) -> ExchangeOut:
     """Read one exchange."""
-    return ExchangeOut.of(await _reachable(engine, caller.scope(), id))
+    scope = caller.scope()
+    exchange = await _reachable(engine, scope, id)
+    return ExchangeOut.of(exchange, await engine.forgetting(scope.tenant, scope.user, id))
 
 
 @router.delete(
@@ -75,6 +86,31 @@ async def list_sessions(
 
     page, end = await _walk(scope, read, _last, cursor=read_cursor("sessions", cursor), limit=limit)
     return SessionPage(items=[SessionOut.of(session) for session in page], next=_next("sessions", end))
+
+
+class SessionMemory(Body):
+    """What memory does in a session."""
+
+    model_config = example(memory="read")
+
+    memory: SessionMode = Field(
+        description="`on`; `read`: recalls, captures nothing; `off`: neither. It holds from now on: what was "
+        "captured before stays, what is said while it is private is never captured."
+    )
+
+
+@router.get("/sessions/{id}/memory", tags=["exchanges"])
+async def get_session_memory(id: SessionId, caller: Reader, engine: TheEngine) -> SessionMemory:
+    """Say what memory does in a session; `on` in one that was never switched."""
+    return SessionMemory(memory=await engine.session_mode(caller.scope(session=id)))
+
+
+@router.put("/sessions/{id}/memory", tags=["exchanges"])
+async def switch_session(
+    id: SessionId, caller: Writer, engine: TheEngine, body: SessionMemory
+) -> SessionMemory:
+    """Switch a session, known or not yet, to private mode or back, at once in every gateway."""
+    return SessionMemory(memory=await engine.switch_session(caller.scope(session=id), body.memory))
 
 
 async def _walk(

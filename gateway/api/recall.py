@@ -26,6 +26,7 @@ from hearth.gateway.api.shapes import (
     MEMORY_ID,
     AnalysisOut,
     FeedbackOut,
+    ForgettingOut,
     ItemOut,
     RecallOut,
     RecordOut,
@@ -38,7 +39,7 @@ from hearth.memory.engine import Engine
 from hearth.memory.errors import BadInput, NotFound
 from hearth.memory.events.kinds import Event, StepCaptured
 from hearth.memory.explaining import told
-from hearth.memory.recall.explain import analysis, question_of
+from hearth.memory.recall.explain import analysis, exchange_of, question_of
 from hearth.memory.recall.traces import Trace, TracedItem
 from hearth.memory.types import EVERYBODY, Exchange, Judgement, Query, Record, Scope, Scored
 
@@ -131,7 +132,9 @@ async def explain_recall(id: str, caller: Reader, engine: TheEngine) -> TraceOut
         trace = await _reachable(engine, scope, id)
     except NotFound:
         return await _told(engine, scope, id)
-    query = await question_of(engine.log, trace)
+    exchange = await exchange_of(engine.log, trace)
+    query = await question_of(engine.log, trace, exchange) if exchange else None
+    asked = await engine.forgetting(scope.tenant, scope.user, exchange.id) if exchange else None
     steps = await engine.log.traced(scope.tenant, scope.user, id)
     records = await asyncio.gather(*(_record(engine, scope, item.id) for item in trace.items))
     return TraceOut(
@@ -148,6 +151,7 @@ async def explain_recall(id: str, caller: Reader, engine: TheEngine) -> TraceOut
         block=_block(steps),
         analysis=AnalysisOut.of(trace.conditions, analysis(query, engine.policy) if query else None),
         items=[_item(item, record) for item, record in zip(trace.items, records, strict=True)],
+        forgetting=ForgettingOut.of(asked) if asked else None,
     )
 
 

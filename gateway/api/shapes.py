@@ -10,7 +10,16 @@ from pydantic import BaseModel, ConfigDict, Field
 from hearth.memory import types
 from hearth.memory.engine import Forgotten
 from hearth.memory.recall.explain import Analysis
-from hearth.memory.types import BudgetFrom, JsonScalar, MemoryType, Record, Status
+from hearth.memory.types import (
+    Asked,
+    AskedOutcome,
+    BudgetFrom,
+    JsonScalar,
+    MemoryType,
+    Record,
+    SessionMode,
+    Status,
+)
 
 MEMORY_ID = "018f6b1c2d3e4f5061728394a5b6c7d8"
 EXCHANGE_ID = "7d3c1a9b5e8f40218a6b4c2d0e1f3a5b"
@@ -246,6 +255,57 @@ class SearchOut(BaseModel):
     items: list[Found]
 
 
+FORGETTING: dict[str, Any] = {
+    "exchange": EXCHANGE_ID,
+    "at": WHEN,
+    "understood": "statement",
+    "outcome": "forgotten",
+    "about": ["residence"],
+    "memories": [MEMORY_ID],
+    "exchanges": [EXCHANGE_ID],
+    "marked": [],
+    "state": "waiting",
+    "until": "2026-11-29T09:30:00Z",
+}
+
+
+class ForgettingOut(BaseModel):
+    """What a user asked to forget in a conversation, and what became of it."""
+
+    model_config = example(**FORGETTING)
+
+    exchange: str = Field(description="In which it was asked; the id to undo it by.")
+    at: datetime
+    understood: Asked = Field(
+        description="What was said `before`, `this` message, a `statement`, a `topic`, or `all` of the user."
+    )
+    outcome: AskedOutcome = Field(description="Of `ambiguous` and `too much` nothing is forgotten.")
+    about: list[str] = Field(description="Attributes of the facts that were meant.")
+    memories: list[str]
+    exchanges: list[str] = Field(description="That are forgotten whole, the one that asked among them.")
+    marked: list[str] = Field(description="Exchanges of which some words are no more recalled.")
+    state: Literal["waiting", "undone", "done", "nothing"] = Field(
+        description="`waiting`: out of recall, and can be undone until `until`; `done`: forgotten for good."
+    )
+    until: datetime | None
+
+    @classmethod
+    def of(cls, asked: types.Forgetting) -> ForgettingOut:
+        """The request as the API shows it."""
+        return cls(
+            exchange=asked.exchange,
+            at=asked.at,
+            understood=asked.understood,
+            outcome=asked.outcome,
+            about=list(asked.about),
+            memories=list(asked.memories),
+            exchanges=list(asked.pages),
+            marked=list(asked.marked),
+            state=asked.state,
+            until=asked.until,
+        )
+
+
 class ExchangeOut(BaseModel):
     """One request's new user content and its reply."""
 
@@ -266,6 +326,7 @@ class ExchangeOut(BaseModel):
         injected=[MEMORY_ID],
         usage={"input": 210, "output": 7, "cached_input": 0, "cache_write": 0, "memory": 31},
         trace=TRACE_ID,
+        forgetting=None,
     )
 
     id: str
@@ -286,9 +347,12 @@ class ExchangeOut(BaseModel):
         description="Tokens as the provider counted them; null until known, a moment after some replies."
     )
     trace: str = Field(description="Id for GET /memory/v1/recalls/{id}; empty where nothing was recalled.")
+    forgetting: ForgettingOut | None = Field(
+        default=None, description="What it asked to forget; null where nothing, and in lists."
+    )
 
     @classmethod
-    def of(cls, exchange: types.Exchange) -> ExchangeOut:
+    def of(cls, exchange: types.Exchange, asked: types.Forgetting | None = None) -> ExchangeOut:
         """The exchange as the API shows it."""
         usage = exchange.usage
         return cls(
@@ -308,6 +372,7 @@ class ExchangeOut(BaseModel):
             injected=list(exchange.injected),
             usage={name: getattr(usage, name) for name in usage.__struct_fields__} if usage else None,
             trace=exchange.trace,
+            forgetting=ForgettingOut.of(asked) if asked else None,
         )
 
 
@@ -322,7 +387,7 @@ class SessionOut(BaseModel):
     """One conversation."""
 
     model_config = example(
-        id="5a1c", user="alice", agent="default", exchanges=12, started_at=WHEN, last_at=WHEN
+        id="5a1c", user="alice", agent="default", exchanges=12, started_at=WHEN, last_at=WHEN, memory="on"
     )
 
     id: str
@@ -331,6 +396,7 @@ class SessionOut(BaseModel):
     exchanges: int
     started_at: datetime
     last_at: datetime
+    memory: SessionMode = Field(description="`read` and `off`: it is private, nothing of it is captured.")
 
     @classmethod
     def of(cls, session: types.SessionInfo) -> SessionOut:
@@ -342,6 +408,7 @@ class SessionOut(BaseModel):
             exchanges=session.exchanges,
             started_at=session.started_at,
             last_at=session.last_at,
+            memory=session.memory,
         )
 
 
@@ -453,6 +520,7 @@ class TraceOut(BaseModel):
         block="…",
         analysis=ANALYSIS,
         items=[SCORES],
+        forgetting=None,
     )
 
     id: str
@@ -471,6 +539,9 @@ class TraceOut(BaseModel):
     )
     analysis: AnalysisOut
     items: list[ItemOut]
+    forgetting: ForgettingOut | None = Field(
+        description="What the exchange asked to forget; null where nothing, and until the worker has read it."
+    )
 
 
 class FeedbackOut(BaseModel):

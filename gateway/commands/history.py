@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 
@@ -37,10 +38,37 @@ def sessions(
         say_json({"items": page["items"]})
         return
     rows = [
-        (s["id"], s["agent"], s["exchanges"], moment(s["started_at"]), moment(s["last_at"]))
+        (s["id"], s["agent"], s["exchanges"], moment(s["started_at"]), moment(s["last_at"]), s["memory"])
         for s in page["items"]
     ]
-    table(("session", "agent", "exchanges", "started", "last"), rows)
+    table(("session", "agent", "exchanges", "started", "last", "memory"), rows)
+
+
+def private(
+    session: Annotated[str, typer.Argument(help="As the calls name it, or as `hearth sessions` shows it.")],
+    mode: Annotated[
+        str | None,
+        typer.Argument(
+            help="read: recalled, nothing captured; off: neither; on: private no more. None: show it.",
+            show_default=False,
+        ),
+    ] = None,
+    user: User = "",
+    url: Url = DEFAULT_URL,
+    key: ApiKey = "",
+    as_json: Json = False,
+) -> None:
+    """Make a session private, from now on: nothing of it is captured. What was said before stays.
+
+    Example: hearth private 5a1c read
+    """
+    path = f"/sessions/{quote(session, safe='')}/memory"
+    with gateway(url, key, user) as rest:
+        found = rest.get(path) if mode is None else rest.put(path, {"memory": mode})
+    if as_json:
+        say_json(found)
+    else:
+        say(f"memory is {found['memory']} in session {session}")
 
 
 def exchanges(

@@ -172,6 +172,29 @@ def search(
     )
 
 
+def persona(
+    user: User = "",
+    url: Url = DEFAULT_URL,
+    key: ApiKey = "",
+    as_json: Json = False,
+) -> None:
+    """Show who a user is: profile, traits, and what the key's agent has agreed on with them.
+
+    Example: hearth persona
+    """
+    with gateway(url, key, user) as rest:
+        found = rest.get("/persona")
+    if as_json:
+        say_json(found)
+        return
+    rows = [
+        (part, one["attribute"], one["value"], number(one["strength"]), one["evidence"], moment(one["last"]))
+        for part in ("profile", "traits", "agreed")
+        for one in found[part]
+    ]
+    table(("", "attribute", "value", "sure", "said", "last"), rows)
+
+
 def forget(
     ids: Annotated[list[str], typer.Argument(help="Memories or exchanges, as list and search show them.")],
     user: User = "",

@@ -43,7 +43,7 @@ async def of_memory(log: EventLog, scope: Scope, id: str) -> Removal:
     memory = await log.memory(scope.tenant, scope.user, id)
     if memory is None:
         raise NotFound
-    payloads: tuple[Payload, ...] = (MemoryForgotten(memory=id), *await unsaid_pages(log, memory))
+    payloads: tuple[Payload, ...] = (MemoryForgotten(memory=id), *await unsaid_pages(log, [memory]))
     return Removal(scope=memory.scope, generation=memory.generation, payloads=payloads)
 
 

@@ -99,6 +99,8 @@ OTHERS = (
     Table("evidence", ("user_id", "page", "memory"), ("user_id", "page", "memory")),
     Table("documents", ("user_id", "id"), ("user_id", "id", "seq", "name", "version", "last", "about")),
     Table("labels", ("seq",), ("seq", "user_id", "trace", "tags", "metadata")),
+    Table("switched", ("user_id", "session"), ("user_id", "session", "mode", "seq")),
+    Table("forgettings", ("user_id", "id"), ("user_id", "id", "seq", "until", "state")),
     Table("chunks", ("user_id", "document", "position"), ("user_id", "document", "position", "body")),
     Table(
         "policies",

@@ -15,6 +15,8 @@ from hearth.memory.erasure.receipt import Receipt
 from hearth.memory.tiers.heat import Heat
 from hearth.memory.tiers.layers import Part, Value
 from hearth.memory.types import (
+    Asked,
+    AskedOutcome,
     CandidateFact,
     Chunk,
     Document,
@@ -26,7 +28,9 @@ from hearth.memory.types import (
     PageState,
     Ranking,
     Segment,
+    SessionMode,
     Step,
+    Tails,
     Usage,
     utc,
 )
@@ -163,6 +167,53 @@ class PageForgotten(msgspec.Struct, frozen=True, kw_only=True, tag="page.forgott
     reason: str = "requested"
     decided: bool = False
     """See StepCaptured."""
+
+
+class SessionSwitched(msgspec.Struct, frozen=True, kw_only=True, tag="session.switched", tag_field="kind"):
+    """What memory does in a session from now on. Of a private one this is all that the log has."""
+
+    mode: SessionMode
+    exchange: str = ""
+    """The one that was private; empty where the switch came from no call."""
+    isolated: bool = False
+    response_id: str = ""
+    """The provider's id of its reply."""
+    tails: Tails = Tails()
+    """By which the next call finds the session, where the client names none; digests alone."""
+
+
+class ForgetAsked(msgspec.Struct, frozen=True, kw_only=True, tag="forget.asked", tag_field="kind"):
+    """A user asked in a conversation to forget something, and this is what it was taken to mean.
+
+    What it names is out of recall with the decisions beside it, and forgotten for good at `until` unless the
+    request is undone before. It has no words of its own: those are the exchange's.
+    """
+
+    exchange: str
+    """In which it was asked."""
+    understood: Asked
+    outcome: AskedOutcome
+    about: tuple[str, ...] = ()
+    """Attributes of the facts that were meant."""
+    memories: tuple[str, ...] = ()
+    pages: dict[str, PageState] = {}
+    """Exchanges that are forgotten whole, with the state that each had."""
+    marked: tuple[str, ...] = ()
+    """Exchanges of which some words are."""
+    until: datetime | None = None
+    """None where nothing is to be forgotten."""
+
+
+class ForgetUndone(msgspec.Struct, frozen=True, kw_only=True, tag="forget.undone", tag_field="kind"):
+    """A request to forget was taken back: what it named is recalled again."""
+
+    exchange: str
+
+
+class ForgetDone(msgspec.Struct, frozen=True, kw_only=True, tag="forget.done", tag_field="kind"):
+    """The time to take a request back is over: what it named is forgotten for good."""
+
+    exchange: str
 
 
 class RecallJudged(msgspec.Struct, frozen=True, kw_only=True, tag="recall.judged", tag_field="kind"):
@@ -333,6 +384,10 @@ Payload: TypeAlias = (
     | MemoryForgotten
     | MemoryWithdrawn
     | PageForgotten
+    | SessionSwitched
+    | ForgetAsked
+    | ForgetUndone
+    | ForgetDone
     | RecallJudged
     | RecallDrawn
     | KnowledgeLoaded
@@ -365,6 +420,10 @@ VERSIONS: dict[str, int] = {
     "memory.forgotten": 1,
     "memory.withdrawn": 1,
     "page.forgotten": 1,
+    "session.switched": 1,
+    "forget.asked": 1,
+    "forget.undone": 1,
+    "forget.done": 1,
     "recall.judged": 1,
     "recall.drawn": 1,
     "knowledge.loaded": 1,

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import msgspec
 
 from hearth.memory.events.codec import micros, moment
-from hearth.memory.events.kinds import UNKNOWN, Event, StepCaptured
+from hearth.memory.events.kinds import UNKNOWN, Event, SessionSwitched, StepCaptured
 from hearth.memory.events.sql import GENERATION, USER, Database, Row, Rows, number_of
 from hearth.memory.ports import CallState
-from hearth.memory.types import SEVEN_DAYS, Outcome, RetryHit, Scope, SessionHit, Step, Tails
+from hearth.memory.types import SEVEN_DAYS, Outcome, RetryHit, Scope, SessionHit, SessionMode, Tails
 
 RETRY_WINDOW = timedelta(minutes=10)
 AMBIGUITY_WINDOW = timedelta(minutes=30)
@@ -34,6 +34,8 @@ class _Step(NamedTuple):
     chain: str
     retry_key: str
     response_id: str
+    mode: SessionMode
+    """Of its session."""
 
 
 class _Question(NamedTuple):
@@ -58,8 +60,16 @@ def open_call(
     questions = _questions(tails, retry_key, response_id, now)
     known = db.execute(GENERATION, (scope.tenant, scope.user))
     answers = {one.column: _ask(db, scope, one) for one in questions}
+    switched = db.execute(
+        f"SELECT mode FROM switched WHERE user_id = {USER} AND session = ?",
+        (scope.tenant, scope.user, scope.session),
+    )
     generation = number_of(known)
-    return _decided(questions, answers, _steps_of(unwritten, scope, generation), tails, now, generation)
+    state = _decided(questions, answers, _steps_of(unwritten, scope, generation), tails, now, generation)
+    if scope.session:
+        waiting = _mode_waiting(unwritten, scope)
+        state = msgspec.structs.replace(state, mode=waiting or (switched.fetchone() or ("on",))[0])
+    return state
 
 
 def _questions(tails: Tails, retry_key: str, response_id: str, now: datetime) -> list[_Question]:
@@ -87,6 +97,7 @@ def _decided(
         generation=generation,
         hit=SessionHit(session=step.session, exchange=step.exchange, at=moment(step.at)) if step else None,
         retry=_retry(retries[0]) if retries else None,
+        mode=step.mode if step else retries[0].mode if retries else "on",
     )
 
 
@@ -116,19 +127,47 @@ def _retry(step: _Step) -> RetryHit:
 
 def _steps_of(unwritten: Sequence[Event], scope: Scope, generation: int | None) -> list[_Step]:
     """Those of the scope alone, in its generation unless that is not known, newest first."""
-    return [
-        _step_of(event, event.payload.step)
-        for event in reversed(unwritten)
-        if isinstance(event.payload, StepCaptured)
-        and (event.tenant, event.user) == (scope.tenant, scope.user)
-        and generation in (None, event.generation)
-        and event.payload.step.isolated == scope.isolated
-        and (not scope.isolated or event.agent == scope.agent)
-        and scope.session in ("", event.session)
+    found = []
+    for event in reversed(unwritten):
+        payload = event.payload
+        if not isinstance(payload, StepCaptured | SessionSwitched):
+            continue
+        isolated = payload.step.isolated if isinstance(payload, StepCaptured) else payload.isolated
+        if (
+            (event.tenant, event.user) == (scope.tenant, scope.user)
+            and generation in (None, event.generation)
+            and isolated == scope.isolated
+            and (not scope.isolated or event.agent == scope.agent)
+            and scope.session in ("", event.session)
+        ):
+            found.append(_step_of(event, payload))
+    return found
+
+
+def _mode_waiting(unwritten: Sequence[Event], scope: Scope) -> SessionMode | None:
+    """What the session was switched to by what is on its way into the log."""
+    named = (scope.tenant, scope.user, scope.session)
+    modes = [
+        event.payload.mode
+        for event in unwritten
+        if isinstance(event.payload, SessionSwitched) and (event.tenant, event.user, event.session) == named
     ]
+    return modes[-1] if modes else None
 
 
-def _step_of(event: Event, step: Step) -> _Step:
+def _step_of(event: Event, payload: StepCaptured | SessionSwitched) -> _Step:
+    if isinstance(payload, SessionSwitched):
+        return _Step(
+            session=event.session,
+            exchange=payload.exchange,
+            at=micros(event.occurred_at),
+            outcome="complete",
+            retry_key="",
+            response_id=payload.response_id,
+            mode=payload.mode,
+            **msgspec.structs.asdict(payload.tails),
+        )
+    step = payload.step
     return _Step(
         session=event.session,
         exchange=step.exchange,
@@ -136,6 +175,7 @@ def _step_of(event: Event, step: Step) -> _Step:
         outcome=step.outcome,
         retry_key=step.retry_key,
         response_id=step.response_id,
+        mode="on",
         **msgspec.structs.asdict(step.tails),
     )
 
@@ -145,12 +185,14 @@ def _ask(db: Database, scope: Scope, question: _Question) -> Rows:
     within: dict[str, str | bool] = {"isolated": scope.isolated}
     within |= {"agent": scope.agent} if scope.isolated else {}
     within |= {"session": scope.session} if scope.session else {}
-    conditions = "".join(f" AND {name} = ?" for name in within)
+    conditions = "".join(f" AND k.{name} = ?" for name in within)
     column = question.column
+    *fields, _ = _Step._fields
     sql = (
-        f"SELECT {', '.join(_Step._fields)} FROM step_keys"
-        f" WHERE user_id = {USER} AND {column} = ? AND {column} <> '' AND at >= ?{conditions}"
-        f" ORDER BY at DESC, seq DESC LIMIT {_MOST}"
+        f"SELECT {', '.join(f'k.{field}' for field in fields)}, coalesce(w.mode, 'on') FROM step_keys k"
+        " LEFT JOIN switched w ON w.user_id = k.user_id AND w.session = k.session"
+        f" WHERE k.user_id = {USER} AND k.{column} = ? AND k.{column} <> '' AND k.at >= ?{conditions}"
+        f" ORDER BY k.at DESC, k.seq DESC LIMIT {_MOST}"
     )
     return db.execute(sql, (scope.tenant, scope.user, question.key, micros(question.since), *within.values()))
 

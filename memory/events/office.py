@@ -211,7 +211,8 @@ def content_left(db: Database, tenant: str, user: str | None, records: Sequence[
     whose, values = _whose(tenant, user)
     if records:
         of = (
-            f"e.subject IN ({marks(records)}) AND e.kind NOT IN ('page.forgotten', 'memory.forgotten')"
+            f"e.subject IN ({marks(records)})"
+            " AND e.kind NOT IN ('page.forgotten', 'memory.forgotten', 'forget.asked')"
             " AND e.seq < (SELECT t.seq FROM events t WHERE t.id = ?)"
         )
         asked: tuple[str, ...] = (*records, before)

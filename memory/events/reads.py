@@ -33,6 +33,7 @@ from hearth.memory.types import (
     Record,
     Scope,
     SessionInfo,
+    SessionMode,
     Step,
     Usage,
 )
@@ -236,9 +237,13 @@ def latest_pages(db: Database, tenant: str, user: str, *, limit: int) -> list[Pa
     )[::-1]
 
 
+_LEFT = "('inactive', 'hidden')"
+"""States of pages that are not on the live branch, or that their user asked to forget."""
+
+
 def pages_in(db: Database, tenant: str, user: str, segment: str) -> list[Page]:
     """The pages of a segment that are on the live branch, oldest first."""
-    order = "AND g.state <> 'inactive' ORDER BY g.occurred, g.seq"
+    order = f"AND g.state NOT IN {_LEFT} ORDER BY g.occurred, g.seq"
     return _pages(db, f"WHERE g.user_id = {USER} AND g.segment = ? {order}", (tenant, user, segment))
 
 
@@ -249,7 +254,7 @@ def latest_in(
     if not segments:
         return {}
     newest = "row_number() OVER (PARTITION BY g.segment ORDER BY g.occurred DESC, g.seq DESC)"
-    of = f"g.user_id = {USER} AND g.state <> 'inactive' AND g.segment IN ({marks(segments)})"
+    of = f"g.user_id = {USER} AND g.state NOT IN {_LEFT} AND g.segment IN ({marks(segments)})"
     ids = db.execute(
         f"SELECT id, segment FROM (SELECT g.id, g.segment, {newest} AS place FROM pages g WHERE {of}) AS n"
         " WHERE place <= ?",
@@ -489,12 +494,17 @@ def sessions(
     db: Database, tenant: str, user: str, *, after: tuple[datetime, str] | None, limit: int
 ) -> list[SessionInfo]:
     """A page of sessions, newest first."""
-    sql = f"SELECT id, agent, isolated, exchanges, started, last FROM sessions WHERE user_id = {USER}"
+    sql = (
+        "SELECT s.id, s.agent, s.isolated, s.exchanges, s.started, s.last, coalesce(w.mode, 'on')"
+        " FROM sessions s"
+        " LEFT JOIN switched w ON w.user_id = s.user_id AND w.session = s.id"
+        f" WHERE s.user_id = {USER}"
+    )
     values: list[Any] = [tenant, user]
     if after is not None:
         end, at = _end_of_page("sessions", "session", tenant, user, after)
-        sql, values = f"{sql} AND (last, first) < {end}", [*values, *at]
-    found = db.execute(f"{sql} ORDER BY last DESC, first DESC LIMIT ?", (*values, max(limit, 0)))
+        sql, values = f"{sql} AND (s.last, s.first) < {end}", [*values, *at]
+    found = db.execute(f"{sql} ORDER BY s.last DESC, s.first DESC LIMIT ?", (*values, max(limit, 0)))
     return [_session_of(row, tenant, user) for row in found]
 
 
@@ -505,7 +515,17 @@ def _session_of(row: Row, tenant: str, user: str) -> SessionInfo:
         exchanges=row[3],
         started_at=moment(row[4]),
         last_at=moment(row[5]),
+        memory=row[6],
     )
+
+
+def session_mode(db: Database, tenant: str, user: str, session: str) -> SessionMode:
+    """What memory does in a session; `on` in one that was never switched."""
+    found = db.execute(
+        f"SELECT mode FROM switched WHERE user_id = {USER} AND session = ?", (tenant, user, session)
+    )
+    mode: SessionMode = (found.fetchone() or ("on",))[0]
+    return mode
 
 
 def users(db: Database, tenant: str, *, after: str, limit: int) -> list[str]:

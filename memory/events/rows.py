@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from hearth.memory.errors import BadInput, StaleGeneration, UnknownEvent
+from hearth.memory.errors import BadInput, PrivateSession, StaleGeneration, UnknownEvent
 from hearth.memory.events import views
 from hearth.memory.events.archive import payload_of
 from hearth.memory.events.codec import Encoded, encode, micros, moment
@@ -18,6 +18,7 @@ from hearth.memory.events.kinds import (
     MemoryForgotten,
     PageForgotten,
     SessionForgotten,
+    SessionSwitched,
     StepCaptured,
     TenantErased,
     UserErased,
@@ -103,8 +104,10 @@ class Known:
         }
         tenants = sorted({event.tenant for event in events})
         keyed = db.execute(f"SELECT tenant, secret FROM secrets WHERE tenant IN ({marks(tenants)})", tenants)
+        self.private: set[tuple[str, str, str]] = set()
+        """(tenant, user, session) of which nothing is captured."""
         named = [
-            (e.id, e.tenant, e.user, subject)
+            (e.id, e.tenant, e.user, subject, e.session)
             for e in events
             for subject in {views.subject_of(e.payload), views.session_mark(e)}
         ]
@@ -128,24 +131,28 @@ class Known:
         erased = self.erased[event.tenant, event.user]
         return erased == 0 or micros(event.occurred_at - views.CLOCK_SKEW) > erased
 
-    def _look_up(self, db: Database, named: Sequence[tuple[str, str, str, str]]) -> None:
-        values = ", ".join(["(?, ?, ?, ?)"] * len(named))
+    def _look_up(self, db: Database, named: Sequence[tuple[str, str, str, str, str]]) -> None:
+        values = ", ".join(["(?, ?, ?, ?, ?)"] * len(named))
         found = db.execute(
-            f"WITH named (id, tenant, name, subject) AS (VALUES {values})"
-            " SELECT n.id, n.tenant, n.name, n.subject, u.id, u.generation, b.generation, e.seq, f.at"
+            f"WITH named (id, tenant, name, subject, session) AS (VALUES {values})"
+            " SELECT n.id, n.tenant, n.name, n.subject, u.id, u.generation, b.generation, e.seq, f.at,"
+            " n.session, w.mode"
             " FROM named n"
             " LEFT JOIN users u ON u.tenant = n.tenant AND u.name = n.name"
             " LEFT JOIN bases b ON b.tenant = n.tenant"
             " LEFT JOIN events e ON e.id = n.id"
-            " LEFT JOIN forgotten f ON f.user_id = u.id AND f.id = n.subject",
+            " LEFT JOIN forgotten f ON f.user_id = u.id AND f.id = n.subject"
+            " LEFT JOIN switched w ON w.user_id = u.id AND w.session = n.session",
             [value for row in named for value in row],
         )
-        for event, tenant, name, subject, user, generation, base, seq, forgotten in found:
+        for event, tenant, name, subject, user, generation, base, seq, forgotten, session, mode in found:
             self.users[tenant, name] = _User(user, generation or base or 1, base or 1)
             if seq is not None:
                 self.ids.add(event)
             if forgotten is not None:
                 self.forgotten[tenant, name, subject] = forgotten
+            if mode not in (None, "on"):
+                self.private.add((tenant, name, session))
 
 
 def secret_of(db: Database, tenant: str) -> bytes:
@@ -162,14 +169,15 @@ _LAST_ERASED = (
     f"SELECT coalesce(max(recorded), 0) FROM events WHERE user_id = {NAMED} AND kind = 'user.erased'"
 )
 _NAMED_AT_ONCE = 250
-"""Events looked up by one statement; four values each."""
+"""Events looked up by one statement; five values each."""
 
 
 def append(db: Database, events: Sequence[Event], *, drop_stale: bool = False) -> None:
     """Add the events and fold them, in the open transaction.
 
-    Raises StaleGeneration, unless `drop_stale`: then such events are left out. Raises BadInput for a
-    generation that the user never had. Whatever it raises, nothing was added.
+    Raises StaleGeneration, unless `drop_stale`: then such events are left out. Raises PrivateSession for a
+    call of a private session, BadInput for a generation that the user never had. Whatever it raises, nothing
+    was added.
     """
     append_known(db, Known(db, events), events, drop_stale=drop_stale)
 
@@ -185,6 +193,7 @@ def _taken(known: Known, events: Sequence[Event], *, drop_stale: bool) -> list[t
     taken: list[tuple[Event, Encoded]] = []
     ids: set[str] = set()
     users = dict(known.users)
+    private = set(known.private)
     for event in events:
         who = (event.tenant, event.user)
         user = users[who]
@@ -196,11 +205,28 @@ def _taken(known: Known, events: Sequence[Event], *, drop_stale: bool) -> list[t
             if drop_stale:
                 continue
             raise StaleGeneration
+        if _is_private(event, private):
+            raise PrivateSession
         if isinstance(event.payload, UserErased):
             users[who] = user._replace(generation=event.payload.generation)
         ids.add(event.id)
         taken.append((event, encode(event.payload)))
     return taken
+
+
+def _is_private(event: Event, private: set[tuple[str, str, str]]) -> bool:
+    """Whether it is a call of a private session; `private` follows what is switched before it."""
+    session = (event.tenant, event.user, event.session)
+    match event.payload:
+        case SessionSwitched(mode="on"):
+            private.discard(session)
+        case SessionSwitched():
+            private.add(session)
+        case StepCaptured(step=step):
+            return session in private and step.source == "live"
+        case _:
+            pass
+    return False
 
 
 def _outdated(event: Event, user: _User) -> bool:
@@ -280,5 +306,7 @@ def _remember(known: Known, event: Event) -> None:
             known.users[who] = known.users[who]._replace(generation=base)
         case StepCaptured(step=step):
             known.forgotten.pop((tenant, name, step.exchange), None)
+        case SessionSwitched():
+            _is_private(event, known.private)
         case _:
             pass

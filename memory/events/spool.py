@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import msgspec
 
-from hearth.memory.errors import HearthError, StaleGeneration, Unavailable, UnknownEvent
+from hearth.memory.errors import HearthError, PrivateSession, StaleGeneration, Unavailable, UnknownEvent
 from hearth.memory.events.codec import decode_line, encode_line
 from hearth.memory.events.database import sync_directory
 from hearth.memory.events.kinds import UNKNOWN, Event
@@ -195,6 +195,8 @@ async def _hand_over_one(event: Event, log: EventLog) -> int:
         await log.append([event])
     except StaleGeneration:
         logger.info("a spooled event of an erased user was dropped")
+    except PrivateSession:
+        logger.info("a spooled call of a private session was dropped")
     except Unavailable:
         raise
     except HearthError:

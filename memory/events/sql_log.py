@@ -16,6 +16,7 @@ from hearth.memory.events import (
     cursors,
     documents,
     finding,
+    forgettings,
     lookup,
     mid_term,
     policies,
@@ -32,6 +33,7 @@ from hearth.memory.events.sql_office import SqlOffice
 from hearth.memory.ports import (
     CallState,
     Clock,
+    DueForgetting,
     EventCount,
     EventFilter,
     EventsChecked,
@@ -51,7 +53,19 @@ from hearth.memory.ports import (
     WalkedUser,
 )
 from hearth.memory.tiers.layers import Setting
-from hearth.memory.types import Document, Exchange, Memory, Page, Record, Scope, SessionInfo, Shelf, Tails
+from hearth.memory.types import (
+    Document,
+    Exchange,
+    Forgetting,
+    Memory,
+    Page,
+    Record,
+    Scope,
+    SessionInfo,
+    SessionMode,
+    Shelf,
+    Tails,
+)
 
 T = TypeVar("T")
 
@@ -267,6 +281,10 @@ class SqlLog(SqlOffice, ABC):
         """See `EventLog.sessions`."""
         return await self._read(lambda db: reads.sessions(db, tenant, user, after=after, limit=limit))
 
+    async def session_mode(self, tenant: str, user: str, session: str) -> SessionMode:
+        """See `EventLog.session_mode`."""
+        return await self._read(lambda db: reads.session_mode(db, tenant, user, session))
+
     async def tenants(self) -> list[str]:
         """See `EventLog.tenants`."""
         return await self._read(reads.tenants)
@@ -276,6 +294,18 @@ class SqlLog(SqlOffice, ABC):
     ) -> list[Outlived]:
         """See `EventLog.outlived`."""
         return await self._read(lambda db: reads.outlived(db, tenant, now=now, before=before, limit=limit))
+
+    async def forgetting(self, tenant: str, user: str, exchange_id: str) -> Forgetting | None:
+        """See `EventLog.forgetting`."""
+        return await self._read(lambda db: forgettings.forgetting(db, tenant, user, exchange_id))
+
+    async def forgettings(self, tenant: str, user: str, *, limit: int) -> list[Forgetting]:
+        """See `EventLog.forgettings`."""
+        return await self._read(lambda db: forgettings.forgettings(db, tenant, user, limit=limit))
+
+    async def due_forgettings(self, tenant: str, *, now: datetime, limit: int) -> list[DueForgetting]:
+        """See `EventLog.due_forgettings`."""
+        return await self._read(lambda db: forgettings.due(db, tenant, now=now, limit=limit))
 
     async def users(self, tenant: str, *, after: str, limit: int) -> list[str]:
         """See `EventLog.users`."""

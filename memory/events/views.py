@@ -19,6 +19,9 @@ from hearth.memory.events.kinds import (
     Event,
     ExchangeEnriched,
     ExtractionReplied,
+    ForgetAsked,
+    ForgetDone,
+    ForgetUndone,
     HoldLifted,
     HoldPlaced,
     KnowledgeLoaded,
@@ -44,6 +47,7 @@ from hearth.memory.events.kinds import (
     SegmentPromoted,
     SegmentVisited,
     SessionForgotten,
+    SessionSwitched,
     StepCaptured,
     TenantErased,
     UserErased,
@@ -81,10 +85,19 @@ VIEWS = (
     "erasures",
     "holds",
     "spending",
+    "forgettings",
+    "switched",
 )
 """The tables of views.sql."""
 _NOBODYS = frozenset({"step_keys", "injections", "labels", "bases", "spending"})
 """Views whose rows go with their events, or are no user's."""
+
+
+_TOMBSTONES = (
+    *(MemoryForgotten, PageForgotten, SessionForgotten, ForgetUndone, ForgetDone),
+    *(UserErased, TenantErased),
+)
+"""What can be said of a record that is forgotten."""
 
 
 def subject_of(payload: Payload) -> str:
@@ -92,7 +105,13 @@ def subject_of(payload: Payload) -> str:
     match payload:
         case StepCaptured(step=step):
             return step.exchange
-        case ExchangeEnriched(exchange=exchange) | RecallDrawn(exchange=exchange):
+        case (
+            ExchangeEnriched(exchange=exchange)
+            | RecallDrawn(exchange=exchange)
+            | ForgetAsked(exchange=exchange)
+            | ForgetUndone(exchange=exchange)
+            | ForgetDone(exchange=exchange)
+        ):
             return exchange
         case PageClosed(page=page):
             return page.id
@@ -153,9 +172,6 @@ def refused(event: Event, occurred: datetime, forgotten: int | None) -> bool:
     if forgotten is None or isinstance(event.payload, _TOMBSTONES):
         return False
     return not (isinstance(event.payload, StepCaptured) and micros(occurred) > forgotten)
-
-
-_TOMBSTONES = (MemoryForgotten, PageForgotten, SessionForgotten, UserErased, TenantErased)
 
 
 def fold(db: Database, user: int, event: Event) -> None:
@@ -233,6 +249,23 @@ def _fold_keys(db: Database, user: int, event: Event, step: Step, at: int) -> No
         (event.seq, user, *place, at, step.outcome, *keys),
     )
     db.trim_step_keys(at - _TAIL_LIFE)
+
+
+def _fold_switched(db: Database, user: int, event: Event, payload: SessionSwitched) -> None:
+    """Its tails lead later calls to the session, as those of a captured step do."""
+    db.execute(
+        "INSERT INTO switched VALUES (?, ?, ?, ?) ON CONFLICT (user_id, session) DO UPDATE SET"
+        " mode = excluded.mode, seq = excluded.seq",
+        (user, event.session, payload.mode, event.seq),
+    )
+    tails, at = payload.tails, micros(event.occurred_at)
+    ends = (tails.last_pair, tails.last_two_pairs, tails.user_texts, tails.chain)
+    if any((payload.response_id, *ends)):
+        place = (event.session, payload.exchange, event.agent, payload.isolated)
+        db.execute(
+            "INSERT INTO step_keys VALUES (?, ?, ?, ?, ?, ?, ?, 'complete', '', ?, ?, ?, ?, ?)",
+            (event.seq, user, *place, at, payload.response_id, *ends),
+        )
 
 
 def _json(value: object) -> str:
@@ -642,7 +675,7 @@ def _forget(db: Database, user: int, event: Event, record: str) -> None:
     _redact(
         db,
         "SELECT seq FROM events WHERE user_id = ? AND subject = ? AND seq < ?"
-        " AND kind NOT IN ('page.forgotten', 'memory.forgotten')",
+        " AND kind NOT IN ('page.forgotten', 'memory.forgotten', 'forget.asked')",
         (user, record, event.seq),
     )
     # a quoted id can't be found inside another one: JSON would have escaped its quotes
@@ -651,6 +684,24 @@ def _forget(db: Database, user: int, event: Event, record: str) -> None:
     ).fetchall()
     for (seq,) in shown:
         _strip(db, seq)
+
+
+def _fold_asked(db: Database, user: int, event: Event, payload: ForgetAsked) -> None:
+    """A later one of the same exchange replaces it, unless that one is being waited for."""
+    state = "nothing" if payload.until is None else "waiting"
+    db.execute(
+        "INSERT INTO forgettings AS f VALUES (?, ?, ?, ?, ?) ON CONFLICT (user_id, id) DO UPDATE SET"
+        " seq = excluded.seq, until = excluded.until, state = excluded.state WHERE f.state <> 'waiting'",
+        (user, payload.exchange, event.seq, _optional(payload.until), state),
+    )
+
+
+def _fold_asked_ends(db: Database, user: int, event: Event, payload: ForgetUndone | ForgetDone) -> None:
+    state = "undone" if isinstance(payload, ForgetUndone) else "done"
+    db.execute(
+        "UPDATE forgettings SET state = ? WHERE user_id = ? AND id = ? AND state = 'waiting'",
+        (state, user, payload.exchange),
+    )
 
 
 def _redact(db: Database, seqs: str, values: Sequence[object]) -> None:
@@ -781,6 +832,10 @@ _FOLDS: dict[type[msgspec.Struct], Callable[[Database, int, Event, Any], None]] 
     SegmentPinned: _fold_promoted,
     SegmentEvicted: _fold_evicted,
     PageForgotten: _fold_page_forgotten,
+    SessionSwitched: _fold_switched,
+    ForgetAsked: _fold_asked,
+    ForgetUndone: _fold_asked_ends,
+    ForgetDone: _fold_asked_ends,
     RecallJudged: _fold_judged,
     RecallDrawn: _fold_drawn,
     MemoryAdded: _fold_memory,

@@ -169,3 +169,19 @@ CREATE TABLE spending (
     cost REAL NOT NULL,
     PRIMARY KEY (tenant, day, model)
 ) WITHOUT ROWID;
+CREATE TABLE forgettings (
+    user_id INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    until INTEGER,
+    state TEXT NOT NULL,
+    PRIMARY KEY (user_id, id)
+) WITHOUT ROWID;
+CREATE INDEX forgettings_waiting ON forgettings (until) WHERE state = 'waiting';
+CREATE TABLE switched (
+    user_id INTEGER NOT NULL,
+    session TEXT NOT NULL,
+    mode TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    PRIMARY KEY (user_id, session)
+) WITHOUT ROWID;

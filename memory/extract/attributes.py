@@ -14,12 +14,15 @@ _ARTICLES: Final = frozenset(
     }
 )
 
+AGENT: Final = "agent"
+"""The subject of what a user and an agent agreed on; it concerns that agent alone."""
 SINGLE: Final = frozenset(
     {
         *("name", "nickname", "pronouns", "birthday", "age", "birthplace", "nationality"),
         *("residence", "address", "phone", "email", "timezone"),
         *("employer", "occupation", "school", "field of study"),
         *("marital status", "partner", "favourite", "preferred language", "form of address"),
+        *("answer language", "answer length", "tone"),
     }
 )
 """A newer value closes an older one. `favourite` is single by its kind: the attribute then is
@@ -30,7 +33,7 @@ MANY: Final = frozenset(
         *("likes", "dislikes", "allergy", "diet", "condition", "medication", "fear"),
         *("child", "sibling", "parent", "friend", "pet", "relative", "colleague"),
         *("speaks", "plays", "hobby", "skill", "uses", "owns", "member of", "learns"),
-        *("plan", "appointment", "goal", "habit", "preference", "instruction", "visited", "event"),
+        *("plan", "appointment", "goal", "habit", "preference", "instruction", "visited", "event", "promise"),
     }
 )
 """Values stand beside each other; one ends only where that is said."""
@@ -43,7 +46,9 @@ def is_single(attribute: str) -> bool:
 
 def is_profile(subject: str, attribute: str) -> bool:
     """True if it says who the user is, or how the assistant is to treat them."""
-    return subject == "user" and (attribute in SINGLE or attribute in ("instruction", "preference"))
+    return subject == AGENT or (
+        subject == "user" and (attribute in SINGLE or attribute in ("instruction", "preference"))
+    )
 
 
 def subject_key(subject: str) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from hearth.memory.extract.forgetting import without_request
 from hearth.memory.extract.patterns import book
 from hearth.memory.extract.reading import Stated, stated
 from hearth.memory.extract.spans import Sentence, own_words, sentences
@@ -63,7 +64,7 @@ class RuleExtractor:
 
     def extract(self, page: Page) -> list[CandidateFact]:
         """What the user states, in order; nothing of most messages. Pure, and linear in the text's length."""
-        text = own_words(page.user_text)
+        text = without_request(own_words(page.user_text))
         if _UNSERIOUS.search(text):
             return []
         found: dict[tuple[str, ...], CandidateFact] = {}

@@ -11,6 +11,7 @@ from typing import Final, Literal
 from hearth.memory.knowledge.records import DOCUMENT, VERSION, is_everybodys
 from hearth.memory.recall.cues import ends_asking
 from hearth.memory.recall.query import about_the_past
+from hearth.memory.tiers.persona import is_of
 from hearth.memory.types import Memory, Page, Query, Record, Scope, Shelf
 
 Reason = Literal["already present", "duplicate", "stale", "filtered"]
@@ -51,6 +52,8 @@ class Gate:
         return None if wanted and page.state == "active" and page.kind == "dialogue" else "filtered"
 
     def _memory(self, memory: Memory) -> Reason | None:
+        if not is_of(memory, self._scope):
+            return "filtered"
         if self.query.kinds is not None and memory.type not in self.query.kinds:
             return "filtered"
         expired = memory.expires_at is not None and memory.expires_at <= self.query.at

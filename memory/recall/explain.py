@@ -55,14 +55,11 @@ def _days(interval: Interval, timezone: str) -> str:
     return first if first == last else f"{first} to {last}"
 
 
-async def question_of(log: EventLog, trace: Trace) -> Query | None:
-    """The question of an earlier recall, from the exchange that was captured with it; None where none was.
+async def question_of(log: EventLog, trace: Trace, exchange: Exchange) -> Query:
+    """The question of an earlier recall, from the exchange that was captured with it (`exchange_of`).
 
     A trace has no text of its own, so that what is forgotten is gone from it too. Raises LogUnavailable.
     """
-    exchange = await _exchange(log, trace)
-    if exchange is None:
-        return None
     return Query(
         text=exchange.user_text,
         before=await before_of(log, exchange) if trace.conditions.before else "",
@@ -71,7 +68,8 @@ async def question_of(log: EventLog, trace: Trace) -> Query | None:
     )
 
 
-async def _exchange(log: EventLog, trace: Trace) -> Exchange | None:
+async def exchange_of(log: EventLog, trace: Trace) -> Exchange | None:
+    """The exchange that was captured with an earlier recall; None where none was. Raises LogUnavailable."""
     scope, latest = trace.scope, (trace.at + _MOMENT, "")
     found = await log.exchanges(scope.tenant, scope.user, session=scope.session, after=latest, limit=_NEAREST)
     return next((exchange for exchange in found if exchange.trace == trace.id), None)

@@ -8,6 +8,7 @@ from datetime import date
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias, assert_never
 
+from hearth.memory.extract.attributes import AGENT
 from hearth.memory.ports import TokenCounter
 from hearth.memory.recall.abridge import ELLIPSIS, SENTENCE_END, abridged
 from hearth.memory.recall.dates import local_day
@@ -15,9 +16,10 @@ from hearth.memory.recall.escape import escape_lines
 from hearth.memory.recall.pieces import Piece
 from hearth.memory.types import Memory, MemoryType, Page, Record
 
-Group: TypeAlias = Literal["profile", "facts", "conversation", "knowledge"]
+Group: TypeAlias = Literal["profile", "agent", "facts", "conversation", "knowledge"]
 TITLES: Final[dict[Group, str]] = {
     "profile": "# Profile",
+    "agent": "# Agreed with the assistant",
     "facts": "# Facts",
     "conversation": "# Earlier conversation",
     "knowledge": "# Knowledge",
@@ -82,6 +84,8 @@ def group_of(record: Record) -> Group:
     """Where the block shows it."""
     if isinstance(record, Page):
         return "conversation"
+    if record.subject == AGENT:
+        return "agent"
     return _memory_group(record.type)
 
 

@@ -260,7 +260,7 @@ def _fact(told: Told) -> Memory:
 
 
 def _evidence(said: CandidateFact, page: Page) -> Evidence:
-    return Evidence(id=page.id, role="user", quote=said.quote, at=page.occurred_at)
+    return Evidence(id=page.id, role=said.role, quote=said.quote, at=page.occurred_at)
 
 
 def _closed(fact: Memory, successor: Memory) -> Memory:

@@ -31,8 +31,8 @@ def outdated(page: Page, turned: Sequence[Memory]) -> tuple[Outdated, ...]:
 
 
 def marks(page: Page, fact: Memory, *, until: datetime | None) -> Iterator[Outdated]:
-    """The user's words that the fact rests on, and the sentences of the reply that name its value."""
-    quotes: list[tuple[Role, str]] = [("user", one.quote) for one in fact.evidence if one.id == page.id]
+    """The words that the fact rests on, and the sentences of the reply that name its value."""
+    quotes: list[tuple[Role, str]] = [(one.role, one.quote) for one in fact.evidence if one.id == page.id]
     if len(fact.value) >= _SHORTEST:
         value = re.compile(rf"(?<!\w){re.escape(fact.value)}(?!\w)", re.IGNORECASE)
         told = (sentence.strip() for sentence in sentences(page.reply_text))

@@ -35,7 +35,10 @@ NAMED = {
         "key",
     ],
     "Talk": ["chat", "recall", "search", "feedback"],
-    "Memory": ["add", "list", "pin", "forget", "erase", "export", "import", "knowledge"],
+    "Memory": [
+        *("add", "list", "pin", "persona", "forget", "undo", "private", "erase", "export", "import"),
+        "knowledge",
+    ],
     "Look": [
         "tiers",
         "evictions",

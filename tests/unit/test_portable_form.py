@@ -18,6 +18,9 @@ from hearth.memory.events.kinds import (
     VERSIONS,
     Event,
     ExchangeEnriched,
+    ForgetAsked,
+    ForgetDone,
+    ForgetUndone,
     MemoryChanged,
     MemoryWithdrawn,
     PageMoved,
@@ -102,6 +105,18 @@ EVENTS: list[Event] = [
     event(RecallJudged(trace="t", judgement="useful", items={"m": "wrong"}, ranking=_RANKING, note="hm")),
     event(MemoryWithdrawn(memory="m")),
     event(PageRead(page="x", by="model:m", said=(Told(fact="m", said=_SAID),), refused={"not said": 1})),
+    event(
+        ForgetAsked(
+            exchange="x",
+            understood="topic",
+            outcome="forgotten",
+            memories=("m",),
+            pages={"x": "active"},
+            until=START,
+        )
+    ),
+    event(ForgetUndone(exchange="x")),
+    event(ForgetDone(exchange="x")),
     forget_memory("m"),
     forget_page("x"),
 ]
