@@ -75,7 +75,7 @@ def _checked(name: str, value: object, level: Level) -> Value:
 
 def _expected(error: ValidationError) -> str:
     said = error.errors(include_url=False, include_input=False)[0]["msg"]
-    return said[:1].lower() + said[1:].removeprefix("Input should be ").removeprefix("nput should be ")
+    return said.removeprefix("Input should be ")
 
 
 def _settled(hearth: HearthSettings, tenant: str, agent: str, key: str) -> Sequence[Setting]:

@@ -36,7 +36,8 @@ NAMED = {
     ],
     "Talk": ["chat", "recall", "search", "feedback"],
     "Memory": [
-        *("add", "list", "pin", "persona", "forget", "undo", "private", "erase", "export", "import"),
+        *("add", "list", "pin", "persona", "forget", "undo", "private", "erase", "erasure", "hold"),
+        *("export", "import"),
         "knowledge",
     ],
     "Look": [

@@ -85,7 +85,7 @@ def test_a_policy_is_the_sum_of_its_values() -> None:
         ("heat.visit", "much", "tenant", "number"),
         ("limits.segments", True, "tenant", "integer"),
         ("limits.segments", None, "tenant", "lift it"),
-        ("facts", "sometimes", "key", "'rules' or 'off'"),
+        ("facts", "sometimes", "key", "'rules', 'model' or 'off'"),
         ("limits.segments", 5, "agent", "for the tenant, not for one agent: it is of a user's memory"),
         ("heat.visit", 5, "key", "for the tenant, not for one key"),
         ("recall.daily_memory_tokens", 5, "agent", "for the tenant or the key, not for one agent"),
