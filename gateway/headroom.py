@@ -10,8 +10,9 @@ from fastapi import Request
 from hearth.gateway.auth import authenticate
 from hearth.gateway.call import Call
 from hearth.gateway.identity import IdentityError, Off
-from hearth.gateway.plugin import as_served, identity_of
+from hearth.gateway.plugin import as_served
 from hearth.gateway.runtime import RUNTIME
+from hearth.gateway.whose import identity_of
 from hearth.gateway.wire import WIRES
 from hearth.memory import metrics
 

@@ -7,7 +7,6 @@ import logging
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 import litellm
@@ -15,11 +14,9 @@ import msgspec
 from fastapi import HTTPException
 from litellm.integrations.custom_logger import CustomLogger
 
-from hearth.config.switches import Switches
 from hearth.gateway.auth import key_of
-from hearth.gateway.budgets import budget_of
 from hearth.gateway.caching import with_caching
-from hearth.gateway.call import CALL, Call, HeaderPairs, response_headers
+from hearth.gateway.call import CALL, Call, response_headers
 from hearth.gateway.chains import (
     BrokenChainError,
     ChainLink,
@@ -28,11 +25,10 @@ from hearth.gateway.chains import (
     items_of,
     translated,
 )
-from hearth.gateway.clients import recognise
-from hearth.gateway.identity import MEMORY_HEADER, Identity, IdentityError, Off, resolve
-from hearth.gateway.keys import Key
+from hearth.gateway.identity import MEMORY_HEADER, IdentityError, Off
 from hearth.gateway.retry_after import retry_after
-from hearth.gateway.runtime import RUNTIME, Gateway
+from hearth.gateway.runtime import RUNTIME
+from hearth.gateway.whose import identity_of
 from hearth.gateway.wire import WIRES
 from hearth.gateway.wire.reply import openai_usage
 from hearth.gateway.wire.types import Body, Route, WireReply, WireRequest
@@ -245,13 +241,6 @@ def _logged_usage(logged: Mapping[str, Any], *, memory: int) -> Usage:
     if counted is None or not counted.input:
         counted = Usage(input=logged.get("prompt_tokens") or 0, output=logged.get("completion_tokens") or 0)
     return msgspec.structs.replace(counted, memory=memory)
-
-
-def identity_of(gateway: Gateway, headers: HeaderPairs, request: WireRequest, key: Key) -> Identity | Off:
-    """Whose memory a request of that key reaches. Raises IdentityError."""
-    hints = recognise(headers, request, gateway.settings.hearth.clients)
-    switches: Switches = gateway.switchboard.current()
-    return resolve(key, headers, request, hints, switches, partial(budget_of, gateway, key))
 
 
 def as_served(request: WireRequest) -> tuple[WireRequest, int]:

@@ -34,6 +34,8 @@ from hearth.memory.errors import (
 )
 from hearth.memory.events.kinds import (
     UNKNOWN,
+    Act,
+    ActDone,
     Event,
     ExchangeEnriched,
     HoldLifted,
@@ -805,6 +807,10 @@ class Engine:
         if not await self.office.holds(tenant, user=user):
             raise NotFound
         await self._manage(tenant, HoldLifted(user=user, reason=reason, by=by))
+
+    async def note(self, tenant: str, act: Act, *, by: str, user: str = "", about: str = "") -> None:
+        """Write down that somebody is about to do something with the key `by`. Raises LogUnavailable."""
+        await self._manage(tenant, ActDone(act=act, by=by, user=user, about=about))
 
     async def _manage(self, tenant: str, payload: Payload) -> None:
         """Write down what an operator does."""

@@ -11,6 +11,7 @@ from fastapi.responses import StreamingResponse
 
 from hearth.gateway.api.access import Reader, TheEngine
 from hearth.gateway.api.door import KeyedRoute
+from hearth.gateway.api.problems import Problem
 
 router = APIRouter(tags=["import"], route_class=KeyedRoute)
 
@@ -33,6 +34,9 @@ async def export_user(
 ) -> StreamingResponse:
     """Export everything of a user. A file without its last line, the footer, was cut off."""
     scope = caller.scope()
+    if scope.isolated and not caller.admin:
+        raise Problem(403, "forbidden", "An agent that is isolated from others can't export all of a user.")
+    await engine.note(scope.tenant, "export", by=caller.key.name, user=scope.user, about=format)
     parts = engine.porter.export(scope) if format == "jsonl" else engine.porter.markdown(scope)
     first = await anext(parts)  # while an error can still be answered
     name = quote(f"{scope.user}.{ENDINGS[format]}", safe="")

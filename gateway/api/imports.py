@@ -151,12 +151,14 @@ async def import_file(
         source = Source(file=file, limits=limits, user="", at=None)
         format = format or await asyncio.to_thread(_format, source, media_type)
         scope = await asyncio.to_thread(_scope, caller, source, format, gateway.settings.hearth)
-        porter = gateway.flow.engine.porter
+        engine = gateway.flow.engine
+        await engine.note(scope.tenant, "import", by=caller.key.name, user=scope.user, about=format)
+        porter = engine.porter
         if format == "hearth":
             taken = await porter.take(scope, file, limits=limits, anew=anew)
             return _out(scope, format, Brought(taken=taken))
         if format == "turns":
-            turns = await asyncio.to_thread(_turns, file, limits, media_type, gateway.flow.engine.clock.now())
+            turns = await asyncio.to_thread(_turns, file, limits, media_type, engine.clock.now())
             return _out(scope, format, await porter.turns(scope, turns))
         brought = await porter.bring(scope, file, format, limits=limits, source_user=source_user, at=at)
         return _out(scope, format, brought)

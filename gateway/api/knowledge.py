@@ -16,6 +16,7 @@ from hearth.gateway.api.problems import FieldError, invalid, shown
 from hearth.gateway.api.shapes import WHEN, example
 from hearth.memory.knowledge.library import MAX_TITLE
 from hearth.memory.knowledge.reading import MEDIA_TYPES
+from hearth.memory.knowledge.records import document_id
 from hearth.memory.types import Document, Memory
 
 
@@ -158,6 +159,7 @@ async def load_document(
             status=415,
             kind="media-type",
         )
+    await engine.note(key.tenant, "load", by=key.name, about=document_id(key.tenant, name))
     loaded = await engine.knowledge.load(key.tenant, name, await request.body(), kind, title=title.strip())
     return LoadedOut(**_fields(loaded.document), changed=loaded.changed)
 
@@ -197,6 +199,7 @@ async def show_document(
 )
 async def remove_document(name: Name, key: AdminKey, engine: TheEngine, response: Response) -> RemovedOut:
     """Remove a document: nothing of it is recalled any more, and its text leaves the log."""
+    await engine.note(key.tenant, "remove", by=key.name, about=document_id(key.tenant, name))
     pending = await engine.knowledge.remove(key.tenant, name)
     response.status_code = 202 if pending else 200
     return RemovedOut(name=name, done=not pending, pending=list(pending))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
 from fastapi import APIRouter
@@ -15,7 +16,9 @@ from hearth.gateway.api.problems import invalid, unknown_value
 from hearth.gateway.api.shapes import example
 from hearth.gateway.keys import Key
 from hearth.gateway.runtime import Gateway
+from hearth.memory.errors import LogUnavailable
 
+logger = logging.getLogger(__name__)
 router = APIRouter(tags=["operations"], route_class=KeyedRoute)
 
 
@@ -50,11 +53,22 @@ async def get_switches(key: AdminKey, gateway: TheGateway) -> SwitchesOut:
 async def set_switch(key: AdminKey, gateway: TheGateway, body: SwitchIn) -> SwitchesOut:
     """Switch the tenant, or one of its keys. Every process sees it within two seconds."""
     if body.key is None:
-        return switches_of(await gateway.switchboard.set(body.mode, tenant=key.tenant), key, gateway)
-    names = key_names(key, gateway)
-    if body.key not in names:
-        raise invalid([unknown_value("key", body.key, names, "key of this tenant")])
-    return switches_of(await gateway.switchboard.set(body.mode, key=body.key), key, gateway)
+        switches = await gateway.switchboard.set(body.mode, tenant=key.tenant)
+    else:
+        names = key_names(key, gateway)
+        if body.key not in names:
+            raise invalid([unknown_value("key", body.key, names, "key of this tenant")])
+        switches = await gateway.switchboard.set(body.mode, key=body.key)
+    await _note(key, gateway, f"{body.key or 'tenant'} {body.mode}")
+    return switches_of(switches, key, gateway)
+
+
+async def _note(key: Key, gateway: Gateway, what: str) -> None:
+    """Who switched; where the log is away, which need keep nobody from switching, in the process's own."""
+    try:
+        await gateway.flow.engine.note(key.tenant, "switch", by=key.name, about=what)
+    except LogUnavailable:
+        logger.warning("the key %s of tenant %s switched: %s", key.name, key.tenant, what)
 
 
 def switches_of(switches: Switches, key: Key, gateway: Gateway) -> SwitchesOut:

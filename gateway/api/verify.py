@@ -97,6 +97,8 @@ class VerifiedOut(BaseModel):
 @router.post("/verifications")
 async def verify(key: AdminKey, engine: TheEngine, body: VerifyIn) -> VerifiedOut:
     """Verify some of the tenant's users, two seconds' worth; go on with `next`."""
+    if body.repair:
+        await engine.note(key.tenant, "repair", by=key.name, user=body.user or "")
     if body.user is not None:
         return VerifiedOut.of(await engine.verifier.user(key.tenant, body.user, repair=body.repair), None)
     found, following = await engine.verifier.some(key.tenant, after=body.after, repair=body.repair)

@@ -7,7 +7,7 @@ raise its version in `VERSIONS` and add an upcaster to `events.codec`.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -34,6 +34,8 @@ from hearth.memory.types import (
     Usage,
     utc,
 )
+
+Act: TypeAlias = Literal["export", "import", "load", "remove", "switch", "repair"]
 
 
 class StepCaptured(msgspec.Struct, frozen=True, kw_only=True, tag="step.captured", tag_field="kind"):
@@ -367,6 +369,18 @@ class HoldLifted(msgspec.Struct, frozen=True, kw_only=True, tag="hold.lifted", t
     """Name of the key."""
 
 
+class ActDone(msgspec.Struct, frozen=True, kw_only=True, tag="act.done", tag_field="kind"):
+    """Somebody did with a key what no other event tells the doer of: written down when it begins."""
+
+    act: Act
+    by: str
+    """Name of the key."""
+    user: str = ""
+    """Whose memory; empty where it is about all of the tenant."""
+    about: str = ""
+    """The export's or import's format, the document's id, or the switch."""
+
+
 Payload: TypeAlias = (
     StepCaptured
     | ExchangeEnriched
@@ -401,6 +415,7 @@ Payload: TypeAlias = (
     | ErasureChanged
     | HoldPlaced
     | HoldLifted
+    | ActDone
 )
 
 VERSIONS: dict[str, int] = {
@@ -437,6 +452,7 @@ VERSIONS: dict[str, int] = {
     "erasure.changed": 1,
     "hold.placed": 1,
     "hold.lifted": 1,
+    "act.done": 1,
 }
 """The version that this program writes, by kind."""
 

@@ -15,6 +15,7 @@ import msgspec
 from hearth.memory.events.archive import payload_of
 from hearth.memory.events.codec import encode, micros
 from hearth.memory.events.kinds import (
+    ActDone,
     ErasureChanged,
     Event,
     ExchangeEnriched,
@@ -489,8 +490,10 @@ def _fold_visited(db: Database, user: int, event: Event, payload: SegmentVisited
     )
 
 
-def _fold_promoted(db: Database, user: int, event: Event, payload: SegmentPromoted | SegmentPinned) -> None:
-    """The state that comes with it, or follows, says so; there is nothing else to fold."""
+def _fold_nothing(
+    db: Database, user: int, event: Event, payload: SegmentPromoted | SegmentPinned | ActDone
+) -> None:
+    """The state that comes with it, or follows, says so; or it is for whoever reads the log."""
 
 
 def _fold_evicted(db: Database, user: int, event: Event, payload: SegmentEvicted) -> None:
@@ -828,8 +831,8 @@ _FOLDS: dict[type[msgspec.Struct], Callable[[Database, int, Event, Any], None]] 
     PageSegmented: _fold_page_segmented,
     SegmentChanged: _fold_segment,
     SegmentVisited: _fold_visited,
-    SegmentPromoted: _fold_promoted,
-    SegmentPinned: _fold_promoted,
+    SegmentPromoted: _fold_nothing,
+    SegmentPinned: _fold_nothing,
     SegmentEvicted: _fold_evicted,
     PageForgotten: _fold_page_forgotten,
     SessionSwitched: _fold_switched,
@@ -853,4 +856,5 @@ _FOLDS: dict[type[msgspec.Struct], Callable[[Database, int, Event, Any], None]] 
     ErasureChanged: _fold_erasure,
     HoldPlaced: _fold_placed,
     HoldLifted: _fold_lifted,
+    ActDone: _fold_nothing,
 }

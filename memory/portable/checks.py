@@ -11,6 +11,7 @@ import msgspec
 
 from hearth.memory.errors import BadInput
 from hearth.memory.events.kinds import (
+    ActDone,
     ErasureChanged,
     Event,
     ExchangeEnriched,
@@ -95,6 +96,7 @@ STAYS: Final = (
     ErasureChanged,
     HoldPlaced,
     HoldLifted,
+    ActDone,
 )
 """What is no user's own, or of the one place where it happened."""
 
