@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from hearth.config.section import Section, yaml_word
 
@@ -143,6 +143,43 @@ class ExtractionSettings(Section):
     )
 
 
+class ConceptSettings(Section):
+    """When facts and episodes of a user are summed up as one."""
+
+    nearness: Annotated[float, Field(gt=0, le=3)] | None = Field(
+        default=None, description="Nearness and shared keywords, on average, of what is in one (0.3)."
+    )
+    least: Annotated[int, Field(ge=2)] | None = Field(default=None, description="In one at least (3).")
+    most: Annotated[int, Field(ge=2)] | None = Field(default=None, description="In one at most (12).")
+    gain: Whole | None = Field(
+        default=None, description="Facts and episodes that a user gains before they are made anew (5)."
+    )
+
+
+SHAREABLE = ("preferred language", "speaks", "learns", "timezone", "skill", "uses", "plays", "hobby")
+"""What users may be counted by: nothing that names, finds or describes a person."""
+
+
+def _shareable(value: str) -> str:
+    names = [name for name in map(str.strip, value.split(",")) if name]
+    if not set(names) <= set(SHAREABLE):
+        raise ValueError(f"expected names with commas among {', '.join(SHAREABLE)}")
+    return ", ".join(names)
+
+
+class SystemMemorySettings(Section):
+    """What many users share is proposed as system memory, as an attribute, a value and a count."""
+
+    least_users: Annotated[int, Field(ge=3, le=1_000_000)] | None = Field(
+        default=None, description="Users of the tenant who must share a value (5)."
+    )
+    attributes: Annotated[str, AfterValidator(_shareable)] | None = Field(
+        default=None,
+        description="What users are counted by, with commas; `''`: nothing is proposed (preferred language, "
+        "speaks, learns, timezone, skill). Possible too: uses, plays, hobby.",
+    )
+
+
 class LifeSettings(Section):
     """How memory gets better and smaller with time."""
 
@@ -157,6 +194,10 @@ class LifeSettings(Section):
     heat: HeatSettings = Field(default=HeatSettings(), description="What keeps them alive.")
     limits: LimitSettings = Field(default=LimitSettings(), description="What may stay.")
     retention: RetentionSettings = Field(default=RetentionSettings(), description="What is kept at all.")
+    concepts: ConceptSettings = Field(default=ConceptSettings(), description="What is summed up as one.")
+    system_memory: SystemMemorySettings = Field(
+        default=SystemMemorySettings(), description="What may be proposed for all users."
+    )
 
 
 class CallSettings(Section):

@@ -15,6 +15,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
 from hearth.config.life import (
+    ConceptSettings,
     ExtractionSettings,
     HeatSettings,
     LifeSettings,
@@ -22,6 +23,7 @@ from hearth.config.life import (
     RetentionSettings,
     SegmentSettings,
     ShortTermSettings,
+    SystemMemorySettings,
 )
 from hearth.config.load import section_model
 from hearth.config.settings import (
@@ -53,6 +55,8 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("hearth.life.heat", HeatSettings),
     ("hearth.life.limits", LimitSettings),
     ("hearth.life.retention", RetentionSettings),
+    ("hearth.life.concepts", ConceptSettings),
+    ("hearth.life.system_memory", SystemMemorySettings),
     ("hearth.models.PATTERN", ModelSettings),
     ("hearth.tenants.NAME", TenantSettings),
     ("hearth.tenants.NAME.agents.NAME", AgentSettings),

@@ -156,15 +156,16 @@ WeightsByName: TypeAlias = Annotated[
 class SharesSettings(Section):
     """Part of a block that each group may fill before what the others leave unused is handed out."""
 
-    profile: Share = Field(default=0.15, description="Who the user is.")
+    profile: Share = Field(default=0.10, description="Who the user is.")
     agent: Share = Field(default=0.05, description="What the user and the agent agreed on.")
     facts: Share = Field(default=0.30, description="What is known of the user.")
     conversation: Share = Field(default=0.40, description="What was said earlier.")
     knowledge: Share = Field(default=0.10, description="The tenant's documents.")
+    system: Share = Field(default=0.05, description="System memory.")
 
     @model_validator(mode="after")
     def _at_most_all(self) -> SharesSettings:
-        total = self.profile + self.agent + self.facts + self.conversation + self.knowledge
+        total = self.profile + self.agent + self.facts + self.conversation + self.knowledge + self.system
         if total > 1 + 1e-9:
             raise ValueError(f"expected shares that are at most 1 together, not {total:g}")
         return self

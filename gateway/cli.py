@@ -9,6 +9,7 @@ import typer
 from hearth.gateway.commands import (
     archive,
     chat,
+    compare,
     demo,
     diff,
     erasures,
@@ -26,6 +27,7 @@ from hearth.gateway.commands import (
     serve,
     simulate,
     story,
+    system,
     tiers,
     tune,
     verify,
@@ -58,6 +60,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
     "Talk": {
         "chat": chat.chat,
         "recall": recalls.recall,
+        "compare": compare.compare,
         "search": memories.search,
         "feedback": recalls.feedback,
     },
@@ -99,6 +102,7 @@ app.add_typer(local.key, name="key", rich_help_panel="Run")
 app.add_typer(policy.policy, name="policy", rich_help_panel="Look into it")
 app.add_typer(erasures.hold, name="hold", rich_help_panel="Memory")
 app.add_typer(knowledge.knowledge, name="knowledge", rich_help_panel="Memory")
+app.add_typer(system.system, name="system-memory", rich_help_panel="Memory")
 
 
 def main() -> None:

@@ -55,6 +55,7 @@ from hearth.memory.forgetting import undo
 from hearth.memory.imports import imported_steps
 from hearth.memory.knowledge.library import Library
 from hearth.memory.knowledge.records import everybody
+from hearth.memory.knowledge.system import SystemMemory
 from hearth.memory.outdating import outdated_pages
 from hearth.memory.past import past
 from hearth.memory.policies import Policies
@@ -72,6 +73,7 @@ from hearth.memory.ports import (
     TokenCounter,
 )
 from hearth.memory.recall.block import detach
+from hearth.memory.recall.comparing import Compared, compared
 from hearth.memory.recall.judging import event_id, judged
 from hearth.memory.recall.pipeline import recall_block
 from hearth.memory.recall.policy import RecallPolicy, Weights
@@ -135,6 +137,8 @@ CLOCKS_APART = timedelta(minutes=1)
 """How far ahead of this machine's clock a caller's may be."""
 THEN_SECONDS = 5.0
 """For the index to answer what is asked of an earlier moment, for which no call waits."""
+PATIENT_SECONDS = 2.0
+"""What a search may take that no call waits for."""
 LATEST_PAGES = 20
 """Pages read from short-term memory for one recall."""
 
@@ -210,6 +214,7 @@ class Engine:
         self.eraser = eraser or Eraser(
             log=log, office=office, mid_term=mid_term, long_term=long_term, clock=clock
         )
+        self.system = SystemMemory(log=log, library=self.knowledge, clock=clock, appended=worker.notify)
         self._refilling: set[str] = set()
         self._stopgap = secrets.token_bytes(32)
         self._breakers = AsyncCircuitBreakerFactory(
@@ -385,6 +390,30 @@ class Engine:
         """
         limit = deadline or self.policy.deadline_seconds
         return asyncio.create_task(self._search_long_term(scope, query, limit))
+
+    async def compare(
+        self, scope: Scope, query: Query | str, *, budget: int | None = None, model: str = ""
+    ) -> Compared:
+        """The blocks with and without concepts for `query`, from one search. Nothing of it is kept.
+
+        Raises LogUnavailable; a store that is late or down gives nothing to both.
+        """
+        if isinstance(query, str):
+            query = self._query(query, ())
+        answer = partial(
+            recall_block,
+            query,
+            await self.look_up(scope, query, deadline=PATIENT_SECONDS),
+            await self._latest(scope, PATIENT_SECONDS),
+            scope=scope,
+            generation=await self.log.generation(scope.tenant, scope.user),
+            policy=self._policies.get(scope.tenant, self.policy),
+            counter=self.counter,
+            model=model,
+            budget=budget,
+            shelf=self.knowledge.shelf(scope.tenant),
+        )
+        return compared(answer(compact=False), answer(compact=True))
 
     async def trace(self, tenant: str, user: str, trace: str) -> Trace:
         """The explanation of an earlier recall, by whichever process.
@@ -639,7 +668,7 @@ class Engine:
         if not text.strip():
             raise BadInput("query", text, "text that is not empty")
         where = where or MemoryFilter()
-        request = SearchRequest(owners=(scope.owner,), text=text, where=where, deadline=2.0)
+        request = SearchRequest(owners=(scope.owner,), text=text, where=where, deadline=PATIENT_SECONDS)
         found = await self.long_term.search(request)
         generation = await self.log.generation(scope.tenant, scope.user)
         now = self.clock.now()

@@ -17,7 +17,9 @@ from hearth.memory.tiers.heat import Heat
 from hearth.memory.tiers.layers import Setting
 from hearth.memory.types import (
     CandidateFact,
+    Common,
     Document,
+    DocumentKind,
     Embedding,
     Exchange,
     Forgetting,
@@ -173,8 +175,8 @@ class Documents(Protocol):
         """A document by its id, one that was removed too; None for one that never was."""
         ...
 
-    async def documents(self, tenant: str, *, after: str, limit: int) -> list[Document]:
-        """The tenant's documents in order of name, after `after`."""
+    async def documents(self, tenant: str, kind: DocumentKind, *, after: str, limit: int) -> list[Document]:
+        """The tenant's documents of that kind in order of name, after `after`."""
         ...
 
     async def chunks(
@@ -193,6 +195,14 @@ class Documents(Protocol):
 
     async def shown_to(self, tenant: str, document: str, *, version: int) -> list[str]:
         """Users in whose blocks a chunk of that version stood."""
+        ...
+
+    async def common(self, tenant: str, *, attributes: Sequence[str], least: int, limit: int) -> list[Common]:
+        """Values of those attributes that at least so many users of the tenant have now, by how many."""
+        ...
+
+    async def refusals(self, tenant: str) -> list[str]:
+        """Topics that an operator of the tenant refused as system memory."""
         ...
 
 
@@ -447,6 +457,10 @@ class EventLog(Documents, PolicySettings, Protocol):
 
     async def facts_of(self, tenant: str, user: str, page: str) -> list[Memory]:
         """Memories that rest on the page or were ended by it, closed and expired ones among them."""
+        ...
+
+    async def concepts_on(self, tenant: str, user: str, memories: Sequence[str]) -> list[str]:
+        """Concepts that rest on one of those memories, those among them that are out because it changed."""
         ...
 
     async def shown_in(self, tenant: str, user: str, records: Sequence[str], *, limit: int) -> list[str]:

@@ -127,6 +127,7 @@ class IndexProjector:
                     targets[_Key(event.tenant, event.user, page.id)] = _Target(page.scope, is_page=True)
             elif (target := _target(event)) is not None:
                 targets[target[0]] = target[1]
+                await self._add_concepts(targets, *target)
             if isinstance(event.payload, PageForgotten):
                 targets |= await self._following(event, event.payload.page)
         return targets
@@ -136,6 +137,12 @@ class IndexProjector:
         scope = Scope(tenant=event.tenant, user=event.user, agent=event.agent)
         ids = await self._log.following_pages(event.tenant, event.user, page)
         return {_Key(event.tenant, event.user, id): _Target(scope, is_page=True) for id in ids}
+
+    async def _add_concepts(self, targets: dict[_Key, _Target], key: _Key, target: _Target) -> None:
+        """A memory that changed or went takes the concepts that it is in along."""
+        if not (target.is_page or target.is_new):
+            for concept in await self._log.concepts_on(key.tenant, key.user, [key.id]):
+                targets[_Key(key.tenant, key.user, concept)] = target
 
     async def _erase(self, event: Event) -> None:
         if isinstance(event.payload, UserErased):

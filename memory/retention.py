@@ -93,12 +93,12 @@ class Retention:
             after = some[-1].name
             for document in some:
                 if document.loaded_at < before:
-                    removed += await self._removed(tenant, document.name)
+                    removed += await self._removed(tenant, document.id)
         return removed
 
-    async def _removed(self, tenant: str, name: str) -> bool:
+    async def _removed(self, tenant: str, document: str) -> bool:
         try:
-            await self._library.remove(tenant, name)
+            await self._library.remove(tenant, document)
         except NotFound:
             return False  # somebody else was first
         metrics.OUTLIVED.labels("retention").inc()

@@ -156,4 +156,9 @@ class SegmentDecider:
 
     async def _pages_of(self, event: Event, record: str) -> list[str]:
         found = await self._log.record(event.tenant, event.user, record)
-        return [one.id for one in found.evidence] if isinstance(found, Memory) else [record]
+        if not isinstance(found, Memory):
+            return [record]
+        rests = [one.id for one in found.evidence]
+        if found.type != "concept":
+            return rests
+        return [page for one in rests for page in await self._pages_of(event, one)]

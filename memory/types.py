@@ -27,7 +27,7 @@ class Embedding(msgspec.Struct, frozen=True, array_like=True):
 JsonScalar: TypeAlias = str | int | float | bool | None
 Metadata: TypeAlias = dict[str, JsonScalar]
 
-MemoryType = Literal["fact", "persona", "episode", "knowledge"]
+MemoryType = Literal["fact", "persona", "episode", "knowledge", "system", "concept"]
 PageKind = Literal["dialogue", "carry-over"]
 PageState = Literal["active", "inactive", "hidden", "evicted"]
 Outcome = Literal["complete", "partial", "failed"]
@@ -147,7 +147,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """Words on which a memory rests."""
 
     id: str
-    """Of the exchange, which is also its page's."""
+    """Of the exchange, which is also its page's; of a concept's, of the fact or episode that it sums up."""
     role: Role
     quote: str
     """As they stand in that role's text, character by character."""
@@ -272,9 +272,14 @@ class Chunk(msgspec.Struct, frozen=True, kw_only=True):
     """Characters at the start of `text` that stand in the chunk before too."""
 
 
+DocumentKind = Literal["document", "system"]
+"""A file's text, or a text of system memory: what holds for all users of a tenant."""
+
+
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """One version of a document that an operator loaded for a tenant."""
 
+    kind: DocumentKind = "document"
     id: str
     """The same for all versions."""
     version: int
@@ -289,7 +294,21 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     """Of its text."""
     chunks: int = 0
     """How many it was cut into."""
+    agent: str = ""
+    """Whose users it is for; empty: all agents'."""
+    by: str = ""
+    """Name of the key that loaded it."""
     loaded_at: datetime
+
+
+class Common(msgspec.Struct, frozen=True, kw_only=True):
+    """What several users of a tenant say of themselves: a count, and nobody's words."""
+
+    attribute: str
+    value: str
+    """As values are compared, not as anybody wrote it."""
+    users: int
+    """Who say so."""
 
 
 class Shelf(msgspec.Struct, frozen=True, kw_only=True):

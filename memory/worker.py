@@ -16,6 +16,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, w
 
 from hearth.memory import metrics
 from hearth.memory.archival import Archival
+from hearth.memory.concept_decider import ConceptDecider
 from hearth.memory.deciders import DrawnDecider, PageDecider
 from hearth.memory.erasure.purger import Purger
 from hearth.memory.errors import BadAnswer, LeaseLost, ModelUnavailable, Unavailable
@@ -109,7 +110,15 @@ class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
 
 CONSUMERS = {
     part.name: part.kinds
-    for part in (PageDecider, FactDecider, IndexProjector, DrawnDecider, SegmentDecider, ExtractionDecider)
+    for part in (
+        PageDecider,
+        FactDecider,
+        IndexProjector,
+        DrawnDecider,
+        SegmentDecider,
+        ExtractionDecider,
+        ConceptDecider,
+    )
 }
 """The kinds that each consumer reads, by its name."""
 DECIDERS = {part.name: part.kinds for part in (PageDecider, FactDecider, DrawnDecider, SegmentDecider)}
@@ -195,8 +204,8 @@ class WorkersElsewhere:
 
 
 class Worker:
-    """Runs the consumers of a log: deciders of pages, facts, segments and of what replies drew on, and the
-    index projector.
+    """Runs the consumers of a log: deciders of pages, facts, segments, concepts and of what replies drew
+    on, and the index projector.
 
     `extractor` reads facts, the rules where none is given, and `model` where the policy says so. `policy` is
     asked for a tenant's, an agent's and a key's, and is Hearth's own for the default embedder where none is
@@ -249,7 +258,15 @@ class Worker:
             clock=clock,
             policy=policy,
         )
-        parts: tuple[Consumer, ...] = (self._pages, facts, self._index, DrawnDecider(log=log), segments)
+        concepts = ConceptDecider(log=log, long_term=long_term, clock=clock, policy=policy)
+        parts: tuple[Consumer, ...] = (
+            self._pages,
+            facts,
+            self._index,
+            DrawnDecider(log=log),
+            segments,
+            concepts,
+        )
         verifier = Verifier(log=log, consumers=consumers, short_term=short_term, long_term=long_term)
         self.nightly = Nightly(log=log, consumers=consumers, verifier=verifier, clock=clock, owner=owner)
         self._runners = [
@@ -311,6 +328,10 @@ class Worker:
         pages, *others = [one for one in self._runners if one is not self._extraction]
         for runner in (pages, self._extraction, *others):
             await runner.catch_up(whole=True)
+        # what later parts decided is to be found too
+        for runner in self._runners:
+            if runner.consumer is self._index:
+                await runner.catch_up(whole=True)
 
     async def tick(self) -> int:
         """Close the exchanges that have been idle for long; returns how many."""

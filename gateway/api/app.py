@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 
 from hearth.gateway.api import (
+    compare,
     erasures,
     events,
     exchanges,
@@ -25,6 +26,7 @@ from hearth.gateway.api import (
     spending,
     stories,
     switches,
+    system,
     tiers,
     verify,
 )
@@ -43,12 +45,14 @@ RESOURCES: tuple[APIRouter, ...] = (
     exchanges.router,
     forgettings.router,
     recall.router,
+    compare.router,
     tiers.router,
     stories.router,
     policy.router,
     imports.router,
     exports.router,
     knowledge.router,
+    system.router,
     people.router,
     erasures.router,
     spending.router,

@@ -160,7 +160,9 @@ async def load_document(
             kind="media-type",
         )
     await engine.note(key.tenant, "load", by=key.name, about=document_id(key.tenant, name))
-    loaded = await engine.knowledge.load(key.tenant, name, await request.body(), kind, title=title.strip())
+    loaded = await engine.knowledge.load(
+        key.tenant, name, await request.body(), kind, title=title.strip(), by=key.name
+    )
     return LoadedOut(**_fields(loaded.document), changed=loaded.changed)
 
 
@@ -200,7 +202,7 @@ async def show_document(
 async def remove_document(name: Name, key: AdminKey, engine: TheEngine, response: Response) -> RemovedOut:
     """Remove a document: nothing of it is recalled any more, and its text leaves the log."""
     await engine.note(key.tenant, "remove", by=key.name, about=document_id(key.tenant, name))
-    pending = await engine.knowledge.remove(key.tenant, name)
+    pending = await engine.knowledge.remove(key.tenant, document_id(key.tenant, name), by=key.name)
     response.status_code = 202 if pending else 200
     return RemovedOut(name=name, done=not pending, pending=list(pending))
 

@@ -40,13 +40,15 @@ from hearth.memory.engine import Engine
 from hearth.memory.errors import BadInput, NotFound
 from hearth.memory.past import past
 from hearth.memory.ports import MemoryFilter
-from hearth.memory.types import Memory, MemoryType, Scope
+from hearth.memory.types import Memory, Scope
 
 router = APIRouter(tags=["memories"], route_class=KeyedRoute)
 
 
 Known: TypeAlias = Literal["now", "then"]
 KNOWN = "With `as_of`: by what is known now, or by what memory knew at that moment, as it knew it."
+OwnType: TypeAlias = Literal["fact", "persona", "episode", "knowledge"]
+"""What a memory of a user's can be that is added by hand."""
 
 
 class NewMemory(Body):
@@ -55,7 +57,7 @@ class NewMemory(Body):
     model_config = example(text="Alice is allergic to kiwi.", tags=["health"], importance=0.9)
 
     text: Text
-    type: MemoryType = "fact"
+    type: OwnType = "fact"
     subject: Named = Field(default="", description="Whom or what it is about; `user` where not given.")
     attribute: Named = Field(
         default="",
@@ -87,7 +89,7 @@ class MemoryChange(Body):
 
     text: Text = Field(default=UNCHANGED)
     value: Named = Field(default=UNCHANGED)
-    type: MemoryType = Field(default=UNCHANGED)
+    type: OwnType = Field(default=UNCHANGED)
     tags: Tags = Field(default=UNCHANGED)
     metadata: Metadata = Field(default=UNCHANGED, description="Replaces the whole of it.")
     importance: Importance = Field(default=UNCHANGED)
@@ -104,7 +106,7 @@ class SearchIn(Body):
 
     query: Question = Field(description="Found by meaning and by words.")
     words: str = Field(default="", max_length=1000, description="All of these words must occur.")
-    types: list[Literal["page", "fact", "persona", "episode", "knowledge"]] = Field(
+    types: list[Literal["page", "concept"] | OwnType] = Field(
         default=[], max_length=5, description="Empty: all."
     )
     tags: Tags = Field(default=[], description="All of these.")
@@ -120,7 +122,9 @@ class SearchIn(Body):
 
 
 def listed(
-    types: Annotated[list[MemoryType], Query(description="Repeat for several; none: all.")] = [],  # noqa: B006
+    types: Annotated[
+        list[OwnType | Literal["concept"]], Query(description="Repeat for several; none: all.")
+    ] = [],  # noqa: B006
     tags: Annotated[list[str], Query(description="Repeat for several; all must be there.")] = [],  # noqa: B006
     metadata: Annotated[
         str | None, Query(description='A JSON object, such as {"lang": "de"}: equal values for its names.')

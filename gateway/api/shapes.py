@@ -196,7 +196,7 @@ class RecordOut(BaseModel):
     model_config = example(**RECORD)
 
     id: str
-    type: Literal["page", "fact", "persona", "episode", "knowledge"] = Field(
+    type: Literal["page"] | MemoryType = Field(
         description="`page` is an exchange, word for word; all else is a memory."
     )
     text: str = Field(description="The memory's text; of a page, what the user said.")

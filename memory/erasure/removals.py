@@ -24,13 +24,15 @@ class Removal(msgspec.Struct, frozen=True, kw_only=True):
     scope: Scope
     generation: int
     payloads: tuple[Payload, ...]
+    concepts: tuple[str, ...] = ()
+    """Those that rest on what goes: the log takes them out with it, and the worker makes them anew."""
 
     @property
     def gone(self) -> tuple[str, ...]:
-        """Ids of the exchanges and memories that go."""
+        """Ids of the exchanges, memories and concepts that go."""
         exchanges = [one.page for one in self.payloads if isinstance(one, PageForgotten)]
         memories = [one.memory for one in self.payloads if isinstance(one, MemoryForgotten)]
-        return tuple(dict.fromkeys([*exchanges, *memories]))
+        return tuple(dict.fromkeys([*exchanges, *memories, *self.concepts]))
 
     @property
     def marked(self) -> tuple[str, ...]:
@@ -44,7 +46,12 @@ async def of_memory(log: EventLog, scope: Scope, id: str) -> Removal:
     if memory is None:
         raise NotFound
     payloads: tuple[Payload, ...] = (MemoryForgotten(memory=id), *await unsaid_pages(log, [memory]))
-    return Removal(scope=memory.scope, generation=memory.generation, payloads=payloads)
+    return Removal(
+        scope=memory.scope,
+        generation=memory.generation,
+        payloads=payloads,
+        concepts=tuple(await log.concepts_on(scope.tenant, scope.user, [id])),
+    )
 
 
 async def of_exchange(log: EventLog, mid_term: MidTerm, scope: Scope, id: str) -> Removal:
@@ -57,6 +64,7 @@ async def of_exchange(log: EventLog, mid_term: MidTerm, scope: Scope, id: str) -
         scope=exchange.scope,
         generation=await log.generation(scope.tenant, scope.user),
         payloads=(PageForgotten(page=id), *_unmade(made, "its exchange was forgotten")),
+        concepts=tuple(await log.concepts_on(scope.tenant, scope.user, made)),
     )
 
 
@@ -83,6 +91,7 @@ async def of_session(log: EventLog, office: Office, mid_term: MidTerm, scope: Sc
             *(PageForgotten(page=id, reason=reason) for id in exchanges),
             *_unmade([*added, *made], reason),
         ),
+        concepts=tuple(await log.concepts_on(scope.tenant, scope.user, [*added, *made])),
     )
 
 

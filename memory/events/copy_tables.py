@@ -93,11 +93,15 @@ OTHERS = (
         ("user_id", "id"),
         (
             *("user_id", "id", "seq", "type", "agent", "session", "created", "occurred", "expires", "starts"),
-            *("closed", "successor", "subject", "attribute", "folded", "tags", "metadata", "first"),
+            *("closed", "successor", "subject", "attribute", "value", "folded", "tags", "metadata", "first"),
         ),
     ),
     Table("evidence", ("user_id", "page", "memory"), ("user_id", "page", "memory")),
-    Table("documents", ("user_id", "id"), ("user_id", "id", "seq", "name", "version", "last", "about")),
+    Table(
+        "documents",
+        ("user_id", "id"),
+        ("user_id", "id", "seq", "kind", "name", "version", "last", "about"),
+    ),
     Table("labels", ("seq",), ("seq", "user_id", "trace", "tags", "metadata")),
     Table("switched", ("user_id", "session"), ("user_id", "session", "mode", "seq")),
     Table("forgettings", ("user_id", "id"), ("user_id", "id", "seq", "until", "state")),
@@ -115,6 +119,7 @@ OTHERS = (
         ("tenant", "day", "model"),
         ("tenant", "day", "model", "calls", "input", "output", "cost"),
     ),
+    Table("refusals", ("user_id", "topic"), ("user_id", "topic", "seq")),
     Table("attempts", ("consumer", "event"), ("consumer", "event", "partition", "seq", "count")),
     Table("parked", ("consumer", "seq"), ("consumer", "seq", "error")),
 )

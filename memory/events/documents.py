@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 import msgspec
 
+from hearth.memory.events.codec import micros
 from hearth.memory.events.sql import GENERATION, USER, Database, marks, number_of
 from hearth.memory.knowledge.records import chunk_memory, chunk_place, version_prefix
 from hearth.memory.ports import KnownDocument
-from hearth.memory.types import EVERYBODY, Chunk, Document, Memory, Shelf
+from hearth.memory.types import EVERYBODY, Chunk, Common, Document, DocumentKind, Memory, Shelf
 
+_VALUE_CHARACTERS = 40
+"""A longer value may be a sentence, and somebody's words."""
 _DOCUMENT = msgspec.json.Decoder(Document)
 _CHUNK = msgspec.json.Decoder(Chunk)
 
@@ -28,12 +32,12 @@ def document(db: Database, tenant: str, document_id: str) -> KnownDocument | Non
     )
 
 
-def documents(db: Database, tenant: str, *, after: str, limit: int) -> list[Document]:
-    """The tenant's documents by name."""
+def documents(db: Database, tenant: str, kind: DocumentKind, *, after: str, limit: int) -> list[Document]:
+    """The tenant's documents of that kind by name."""
     found = db.execute(
-        f"SELECT about FROM documents WHERE user_id = {USER} AND about <> '' AND name > ?"
+        f"SELECT about FROM documents WHERE user_id = {USER} AND about <> '' AND kind = ? AND name > ?"
         " ORDER BY name LIMIT ?",
-        (tenant, EVERYBODY, after, max(limit, 0)),
+        (tenant, EVERYBODY, kind, after, max(limit, 0)),
     )
     return [_DOCUMENT.decode(row[0].encode()) for row in found]
 
@@ -116,5 +120,32 @@ def shown_to(db: Database, tenant: str, document_id: str, *, version: int) -> li
         "SELECT DISTINCT u.name FROM injections i JOIN users u ON u.id = i.user_id"
         " WHERE u.tenant = ? AND instr(i.records, ?) > 0 ORDER BY u.name",
         (tenant, f'"{version_prefix(document_id, version)}'),
+    )
+    return [row[0] for row in found]
+
+
+def common(
+    db: Database, tenant: str, *, attributes: Sequence[str], least: int, now: datetime, limit: int
+) -> list[Common]:
+    """See `Documents.common`."""
+    if not attributes:
+        return []
+    found = db.execute(
+        "SELECT m.attribute, m.value, count(DISTINCT m.user_id) FROM memories m"
+        " JOIN users u ON u.id = m.user_id"
+        f" WHERE u.tenant = ? AND m.attribute IN ({marks(attributes)}) AND m.value <> ''"
+        " AND length(m.value) <= ? AND m.type = 'fact' AND m.subject = 'user' AND m.successor IS NULL"
+        " AND (m.closed IS NULL OR m.closed > ?) AND (m.expires IS NULL OR m.expires > ?)"
+        " GROUP BY m.attribute, m.value HAVING count(DISTINCT m.user_id) >= ?"
+        " ORDER BY count(DISTINCT m.user_id) DESC, m.attribute, m.value LIMIT ?",
+        (tenant, *attributes, _VALUE_CHARACTERS, micros(now), micros(now), least, max(limit, 0)),
+    )
+    return [Common(attribute=row[0], value=row[1], users=row[2]) for row in found]
+
+
+def refusals(db: Database, tenant: str) -> list[str]:
+    """Topics that an operator of the tenant refused."""
+    found = db.execute(
+        f"SELECT topic FROM refusals WHERE user_id = {USER} ORDER BY topic", (tenant, EVERYBODY)
     )
     return [row[0] for row in found]

@@ -148,6 +148,15 @@ class MemoryChanged(msgspec.Struct, frozen=True, kw_only=True, tag="memory.chang
     memory: Memory
     changed: tuple[str, ...]
 
+    @property
+    def says_otherwise(self) -> bool:
+        """False where it says the same as before, more surely or with more weight."""
+        return not _WEIGHTS.issuperset(self.changed)
+
+
+_WEIGHTS = frozenset({"confidence", "importance", "pinned", "tags", "metadata", "evidence", "updated_at"})
+"""Fields of a memory that change nothing of what it says, and since when."""
+
 
 class MemoryForgotten(msgspec.Struct, frozen=True, kw_only=True, tag="memory.forgotten", tag_field="kind"):
     """One memory was removed. Its earlier payloads are redacted; this tombstone stays."""
@@ -261,6 +270,17 @@ class KnowledgeRemoved(msgspec.Struct, frozen=True, kw_only=True, tag="knowledge
     """That was in force."""
     chunks: int
     """Of that version."""
+    by: str = ""
+    """Name of the key that removed it."""
+
+
+class SystemRefused(msgspec.Struct, frozen=True, kw_only=True, tag="system.refused", tag_field="kind"):
+    """An operator does not want what many users share as system memory; it is not proposed again."""
+
+    topic: str
+    """Attribute and value."""
+    by: str = ""
+    """Name of the key that refused."""
 
 
 class PolicyChanged(msgspec.Struct, frozen=True, kw_only=True, tag="policy.changed", tag_field="kind"):
@@ -409,6 +429,7 @@ Payload: TypeAlias = (
     | PolicyChanged
     | ExtractionReplied
     | PageRead
+    | SystemRefused
     | UserErased
     | SessionForgotten
     | TenantErased
@@ -446,6 +467,7 @@ VERSIONS: dict[str, int] = {
     "policy.changed": 1,
     "extraction.replied": 1,
     "page.read": 1,
+    "system.refused": 1,
     "user.erased": 1,
     "session.forgotten": 1,
     "tenant.erased": 1,

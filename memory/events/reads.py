@@ -153,6 +153,18 @@ def facts_of(db: Database, tenant: str, user: str, page: str) -> list[Memory]:
     return _memories(db, where, (tenant, user, tenant, user, page))
 
 
+def concepts_on(db: Database, tenant: str, user: str, memories: Sequence[str]) -> list[str]:
+    """Concepts that rest on those memories. No page has the id of a memory."""
+    if not memories:
+        return []
+    found = db.execute(
+        f"SELECT DISTINCT memory FROM evidence WHERE user_id = {USER} AND page IN ({marks(memories)})"
+        " ORDER BY memory",
+        (tenant, user, *memories),
+    )
+    return [row[0] for row in found]
+
+
 def shown_in(db: Database, tenant: str, user: str, records: Sequence[str], *, limit: int) -> list[str]:
     """Exchanges in whose blocks one of the records stood, the latest first."""
     if not records:

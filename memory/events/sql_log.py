@@ -54,7 +54,9 @@ from hearth.memory.ports import (
 )
 from hearth.memory.tiers.layers import Setting
 from hearth.memory.types import (
+    Common,
     Document,
+    DocumentKind,
     Exchange,
     Forgetting,
     Memory,
@@ -252,6 +254,10 @@ class SqlLog(SqlOffice, ABC):
         """See `EventLog.facts_of`."""
         return await self._read(lambda db: reads.facts_of(db, tenant, user, page))
 
+    async def concepts_on(self, tenant: str, user: str, memories: Sequence[str]) -> list[str]:
+        """See `EventLog.concepts_on`."""
+        return await self._read(lambda db: reads.concepts_on(db, tenant, user, memories))
+
     async def shown_in(self, tenant: str, user: str, records: Sequence[str], *, limit: int) -> list[str]:
         """See `EventLog.shown_in`."""
         return await self._read(lambda db: reads.shown_in(db, tenant, user, records, limit=limit))
@@ -361,9 +367,9 @@ class SqlLog(SqlOffice, ABC):
         """See `Documents.document`."""
         return await self._read(lambda db: documents.document(db, tenant, document))
 
-    async def documents(self, tenant: str, *, after: str, limit: int) -> list[Document]:
+    async def documents(self, tenant: str, kind: DocumentKind, *, after: str, limit: int) -> list[Document]:
         """See `Documents.documents`."""
-        return await self._read(lambda db: documents.documents(db, tenant, after=after, limit=limit))
+        return await self._read(lambda db: documents.documents(db, tenant, kind, after=after, limit=limit))
 
     async def chunks(
         self, tenant: str, document: str, *, version: int, after: int = -1, limit: int
@@ -383,6 +389,15 @@ class SqlLog(SqlOffice, ABC):
     async def shown_to(self, tenant: str, document: str, *, version: int) -> list[str]:
         """See `Documents.shown_to`."""
         return await self._read(lambda db: documents.shown_to(db, tenant, document, version=version))
+
+    async def common(self, tenant: str, *, attributes: Sequence[str], least: int, limit: int) -> list[Common]:
+        """See `Documents.common`."""
+        query = partial(documents.common, attributes=attributes, least=least, limit=limit)
+        return await self._read(lambda db: query(db, tenant, now=self._clock.now()))
+
+    async def refusals(self, tenant: str) -> list[str]:
+        """See `Documents.refusals`."""
+        return await self._read(lambda db: documents.refusals(db, tenant))
 
     # -- PolicySettings ----------------------------------------------------------------------------------
 

@@ -50,6 +50,7 @@ from hearth.memory.events.kinds import (
     SessionForgotten,
     SessionSwitched,
     StepCaptured,
+    SystemRefused,
     TenantErased,
     UserErased,
 )
@@ -88,6 +89,7 @@ VIEWS = (
     "spending",
     "forgettings",
     "switched",
+    "refusals",
 )
 """The tables of views.sql."""
 _NOBODYS = frozenset({"step_keys", "injections", "labels", "bases", "spending"})
@@ -383,7 +385,7 @@ _REPLACED = ", ".join(
     f"{column} = excluded.{column}"
     for column in (
         *("seq", "type", "agent", "session", "created", "occurred", "expires", "starts", "closed"),
-        *("successor", "subject", "attribute", "folded", "tags", "metadata"),
+        *("successor", "subject", "attribute", "folded", "tags", "metadata", "value"),
     )
 )
 """All of a memory's row but where the log first told of it."""
@@ -391,15 +393,30 @@ _REPLACED = ", ".join(
 
 def _fold_memory(db: Database, user: int, event: Event, payload: MemoryAdded | MemoryChanged) -> None:
     m = payload.memory
+    if isinstance(payload, MemoryChanged) and payload.says_otherwise:
+        _spoil_concepts(db, user, event, m.id)
     place = (m.scope.agent, m.scope.session)
     times = (micros(m.created_at), micros(m.occurred_at), _optional(m.expires_at))
     held = (micros(m.valid_from or m.occurred_at), _optional(m.valid_to))
     about = (subject_key(m.subject), m.attribute)
     matched = (fold_text(m.text), _json(m.tags), _json(m.metadata))
     db.execute(
-        f"INSERT INTO memories VALUES ({marks(range(18))})"
+        f"INSERT INTO memories VALUES ({marks(range(19))})"
         f" ON CONFLICT (user_id, id) DO UPDATE SET {_REPLACED}",
-        (user, m.id, event.seq, m.type, *place, *times, *held, m.successor, *about, *matched, event.seq),
+        (
+            user,
+            m.id,
+            event.seq,
+            m.type,
+            *place,
+            *times,
+            *held,
+            m.successor,
+            *about,
+            *matched,
+            event.seq,
+            value_key(m.value),
+        ),
     )
     _drop_evidence(db, user, m.id)
     for page in {*(one.id for one in m.evidence), m.ended_by} - {""}:
@@ -430,11 +447,35 @@ def _fold_memory_forgotten(db: Database, user: int, event: Event, payload: Memor
         if isinstance(told, MemoryAdded | MemoryChanged):
             _strip_readings(db, user, page, told.memory)
     _forget(db, user, event, payload.memory)
+    _strip_concepts(db, user, payload.memory)
+    _spoil_concepts(db, user, event, payload.memory)
     _drop_memory(db, user, payload.memory)
 
 
 def _fold_withdrawn(db: Database, user: int, event: Event, payload: MemoryWithdrawn) -> None:
+    _spoil_concepts(db, user, event, payload.memory)
     _drop_memory(db, user, payload.memory)
+
+
+_CONCEPTS = "(SELECT v.memory FROM evidence v WHERE v.user_id = ? AND v.page = ?)"
+"""Those that rest on a memory: nothing else has a memory's id for evidence."""
+
+
+def _spoil_concepts(db: Database, user: int, event: Event, member: str) -> None:
+    """A concept says what its members say: once one has changed it is out, until it is made anew."""
+    told = f"SELECT seq FROM events WHERE user_id = ? AND seq < ? AND subject IN {_CONCEPTS}"
+    _redact(db, f"{told} AND kind IN ('memory.added', 'memory.changed')", (user, event.seq, user, member))
+    db.execute(f"DELETE FROM memories WHERE user_id = ? AND id IN {_CONCEPTS}", (user, user, member))
+
+
+def _strip_concepts(db: Database, user: int, member: str) -> None:
+    """Take out the blocks that show a concept of a memory."""
+    shown = (
+        "SELECT i.seq FROM injections i JOIN evidence v ON v.user_id = i.user_id"
+        " WHERE i.user_id = ? AND v.page = ? AND instr(i.records, '\"' || v.memory || '\"') > 0"
+    )
+    for (seq,) in db.execute(shown, (user, member)).fetchall():
+        _strip(db, seq)
 
 
 def _drop_memory(db: Database, user: int, memory: str) -> None:
@@ -535,10 +576,13 @@ def _fold_loaded(db: Database, user: int, event: Event, payload: KnowledgeLoaded
     _retire(db, user, event, document.id, document.version - 1)
     about = _json(document) if payload.chunks else ""
     db.execute(
-        f"INSERT INTO documents VALUES ({marks(range(7))}) ON CONFLICT (user_id, id) DO UPDATE SET"
+        f"INSERT INTO documents VALUES ({marks(range(8))}) ON CONFLICT (user_id, id) DO UPDATE SET"
         " seq = excluded.seq, name = excluded.name, version = excluded.version, last = excluded.last,"
         " about = excluded.about",
-        (user, document.id, event.seq, document.name, document.version, event.id, about),
+        (
+            *(user, document.id, event.seq, document.name),
+            *(document.version, event.id, about, document.kind),
+        ),
     )
     for position, chunk in enumerate(payload.chunks):
         db.execute("INSERT INTO chunks VALUES (?, ?, ?, ?)", (user, document.id, position, _json(chunk)))
@@ -568,6 +612,13 @@ def _retire(db: Database, user: int, event: Event, document: str, version: int) 
     for (seq,) in (*loaded, *blocks):
         _strip(db, seq)
     db.execute("DELETE FROM chunks WHERE user_id = ? AND document = ?", (user, document))
+
+
+def _fold_refused(db: Database, user: int, event: Event, payload: SystemRefused) -> None:
+    db.execute(
+        "INSERT INTO refusals VALUES (?, ?, ?) ON CONFLICT (user_id, topic) DO UPDATE SET seq = excluded.seq",
+        (user, payload.topic, event.seq),
+    )
 
 
 # -- policy ------------------------------------------------------------------------------------------------
@@ -758,7 +809,14 @@ def _replace(db: Database, seq: int, payload: Payload) -> None:
 
 def _without_text(payload: KnowledgeLoaded) -> KnowledgeLoaded:
     told = payload.document
-    bare = Document(id=told.id, version=told.version, chunks=told.chunks, loaded_at=told.loaded_at)
+    bare = Document(
+        kind=told.kind,
+        id=told.id,
+        version=told.version,
+        chunks=told.chunks,
+        by=told.by,
+        loaded_at=told.loaded_at,
+    )
     return msgspec.structs.replace(payload, document=bare, chunks=())
 
 
@@ -850,6 +908,7 @@ _FOLDS: dict[type[msgspec.Struct], Callable[[Database, int, Event, Any], None]] 
     PolicyChanged: _fold_policy,
     ExtractionReplied: _fold_replied,
     PageRead: _fold_read,
+    SystemRefused: _fold_refused,
     UserErased: _fold_erased,
     SessionForgotten: _fold_session_forgotten,
     TenantErased: _fold_tenant_erased,

@@ -110,10 +110,12 @@ CREATE TABLE memories (
     tags TEXT NOT NULL,
     metadata TEXT NOT NULL,
     first INTEGER NOT NULL,
+    value TEXT NOT NULL,
     PRIMARY KEY (user_id, id)
 ) WITHOUT ROWID;
 CREATE INDEX memories_by_time ON memories (user_id, created, first);
 CREATE INDEX memories_by_attribute ON memories (user_id, attribute, subject);
+CREATE INDEX memories_by_value ON memories (attribute, value, user_id) WHERE value <> '';
 CREATE TABLE evidence (
     user_id INTEGER NOT NULL,
     page TEXT NOT NULL,
@@ -129,9 +131,10 @@ CREATE TABLE documents (
     version INTEGER NOT NULL,
     last TEXT NOT NULL,
     about TEXT NOT NULL,
+    kind TEXT NOT NULL,
     PRIMARY KEY (user_id, id)
 ) WITHOUT ROWID;
-CREATE INDEX documents_by_name ON documents (user_id, name) WHERE about <> '';
+CREATE INDEX documents_by_name ON documents (user_id, kind, name) WHERE about <> '';
 CREATE INDEX documents_by_change ON documents (user_id, seq);
 CREATE TABLE chunks (
     user_id INTEGER NOT NULL,
@@ -185,3 +188,4 @@ CREATE TABLE switched (
     seq INTEGER NOT NULL,
     PRIMARY KEY (user_id, session)
 ) WITHOUT ROWID;
+CREATE TABLE refusals (user_id INTEGER, topic TEXT, seq INTEGER NOT NULL, PRIMARY KEY (user_id, topic)) WITHOUT ROWID;

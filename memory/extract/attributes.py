@@ -39,6 +39,14 @@ MANY: Final = frozenset(
 """Values stand beside each other; one ends only where that is said."""
 
 
+SHAREABLE: Final = (
+    *("preferred language", "speaks", "learns", "timezone", "skill", "uses", "plays", "hobby"),
+)
+"""What users may be counted by, over their memories: nothing that names, finds or describes a person, nothing
+of health, belief, family, work or whereabouts.
+"""
+
+
 def is_single(attribute: str) -> bool:
     """True if a newer value of the attribute closes an older one."""
     return attribute in SINGLE or attribute.startswith("favourite ")

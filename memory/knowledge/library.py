@@ -55,9 +55,12 @@ class Library:
         self._appended = appended
         self._shelves: dict[str, Shelf] = {}
 
-    async def load(self, tenant: str, name: str, raw: bytes, media_type: str, *, title: str = "") -> Loaded:
+    async def load(
+        self, tenant: str, name: str, raw: bytes, media_type: str, *, title: str = "", by: str = ""
+    ) -> Loaded:
         """Load a document, in place of the one of that name. Durable when it returns, and then nothing of the
         old version is recalled any more; the new one is, chunk by chunk, as fast as the index takes them.
+        `by` says who does it.
 
         Raises BadInput for what can't be read, LogUnavailable.
         """
@@ -75,25 +78,26 @@ class Library:
             title=title,
             media_type=media_type,
             digest=digest,
+            by=by,
             loaded_at=self._clock.now(),
         )
         document, chunks = await asyncio.to_thread(_read, told, raw)
-        return await self._put(tenant, document, chunks)
+        return await self.put(tenant, document, chunks)
 
-    async def remove(self, tenant: str, name: str) -> tuple[str, ...]:
-        """Remove a document: unreachable when this returns. Names the stores that are down, which the worker
-        clears when they are back. Raises NotFound, LogUnavailable.
+    async def remove(self, tenant: str, document: str, *, by: str = "") -> tuple[str, ...]:
+        """Remove a document by its id: unreachable when this returns. Names the stores that are down, which
+        the worker clears when they are back. `by` says who does it. Raises NotFound, LogUnavailable.
         """
         for _ in range(_TRIES):
-            known = await self._log.document(tenant, document_id(tenant, name))
+            known = await self._log.document(tenant, document)
             if known is None or known.document is None:
                 raise NotFound
             gone = known.document
-            payload = KnowledgeRemoved(document=gone.id, version=gone.version, chunks=gone.chunks)
+            payload = KnowledgeRemoved(document=gone.id, version=gone.version, chunks=gone.chunks, by=by)
             after = await self._append(tenant, gone.id, known, payload)
             if after is not None and after.document is None:
                 return await self._unindexed(tenant, gone)
-        raise LogUnavailable(f"others load the document {name} again and again")
+        raise LogUnavailable(f"others load the document {document} again and again")
 
     async def document(self, tenant: str, name: str) -> Document:
         """The version in force. Raises NotFound, LogUnavailable."""
@@ -104,7 +108,7 @@ class Library:
 
     async def documents(self, tenant: str, *, after: str = "", limit: int = 50) -> list[Document]:
         """The tenant's documents in order of name, after `after`."""
-        return await self._log.documents(tenant, after=after, limit=limit)
+        return await self._log.documents(tenant, "document", after=after, limit=limit)
 
     async def chunks(self, tenant: str, document: Document, *, after: int, limit: int) -> list[Memory]:
         """Chunks of a document behind a position, in order."""
@@ -144,9 +148,8 @@ class Library:
                 logger.warning("changes of documents are not seen for now", exc_info=True)
                 metrics.FAILURES.labels("knowledge.follow").inc()
 
-    # -- inside ----------------------------------------------------------------------------------------
-
-    async def _put(self, tenant: str, document: Document, chunks: Sequence[Chunk]) -> Loaded:
+    async def put(self, tenant: str, document: Document, chunks: Sequence[Chunk]) -> Loaded:
+        """Put a document with its chunks in the place of the version before. Raises LogUnavailable."""
         for _ in range(_TRIES):
             known = await self._log.document(tenant, document.id)
             now = known.document if known is not None else None
@@ -158,6 +161,8 @@ class Library:
             if after is not None and after.document == new:
                 return Loaded(document=new, changed=True)
         raise LogUnavailable(f"others load the document {document.name} again and again")
+
+    # -- inside ----------------------------------------------------------------------------------------
 
     async def _append(
         self,

@@ -9,8 +9,8 @@ from hearth.memory.types import EVERYBODY, Chunk, Document, Memory, Record, Scop
 
 MAX_NAME: Final = 128
 """Characters of a document's name."""
-DOCUMENT, VERSION = "document", "version"
-"""Entries of a chunk's metadata that say which version of which document it is of."""
+DOCUMENT, VERSION, AGENT = "document", "version", "agent"
+"""Entries of a chunk's metadata that say which version of which document it is of, and for whose users."""
 _DOCUMENT_DIGITS: Final = 20
 _DIGITS: Final = 6
 _HEADING_CHARACTERS: Final = 120
@@ -23,7 +23,7 @@ def everybody(tenant: str) -> Scope:
 
 def is_knowledge(record: Record) -> bool:
     """True for reference text: nobody's own words."""
-    return isinstance(record, Memory) and record.type == "knowledge"
+    return isinstance(record, Memory) and record.type in ("knowledge", "system")
 
 
 def is_everybodys(record: Record) -> bool:
@@ -34,6 +34,11 @@ def is_everybodys(record: Record) -> bool:
 def document_id(tenant: str, name: str) -> str:
     """The id of a tenant's document of that name."""
     return uuid5(NAMESPACE_URL, f"hearth:document:{everybody(tenant).owner}:{name}").hex
+
+
+def system_id(tenant: str, name: str) -> str:
+    """The id of a tenant's text of system memory of that name."""
+    return uuid5(NAMESPACE_URL, f"hearth:system:{everybody(tenant).owner}:{name}").hex
 
 
 def version_prefix(document: str, version: int) -> str:
@@ -71,7 +76,7 @@ def chunk_memory(document: Document, chunk: Chunk, position: int, *, tenant: str
         id=chunk_id(document.id, document.version, position),
         scope=everybody(tenant),
         generation=generation,
-        type="knowledge",
+        type="system" if document.kind == "system" else "knowledge",
         text=f"{front}\n{chunk.text}" if front else chunk.text,
         metadata={
             "source": f"{document.name}, {chunk.place}" if chunk.place else document.name,
@@ -80,6 +85,7 @@ def chunk_memory(document: Document, chunk: Chunk, position: int, *, tenant: str
             "position": position,
             DOCUMENT: document.id,
             VERSION: document.version,
+            **({AGENT: document.agent} if document.agent else {}),
         },
         occurred_at=document.loaded_at,
         created_at=document.loaded_at,

@@ -44,6 +44,7 @@ from hearth.memory.events.kinds import (
     SessionForgotten,
     SessionSwitched,
     StepCaptured,
+    SystemRefused,
     TenantErased,
     UserErased,
 )
@@ -89,6 +90,7 @@ STAYS: Final = (
     KnowledgeRemoved,
     PolicyChanged,
     ExtractionReplied,
+    SystemRefused,
     UserErased,
     SessionSwitched,
     SessionForgotten,

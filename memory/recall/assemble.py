@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Final
 
 from hearth.memory.ports import TokenCounter
-from hearth.memory.recall import block
+from hearth.memory.recall import block, compact
 from hearth.memory.recall.eligible import Shown, asks_the_same
 from hearth.memory.recall.pieces import Piece
 from hearth.memory.recall.policy import RecallPolicy
@@ -55,21 +56,27 @@ def assemble(
     counter: TokenCounter,
     model: str = "",
     asked: str = "",
+    forms: Sequence[compact.Form] = (),
 ) -> Assembled:
     """The block of the pieces that fit into `budget` tokens; `ranked` has the best first.
 
     Depends on nothing but its arguments. Groups keep their fixed order, items within one the order of time.
     Where not all can fit, sentences that say little are left out. What asks the same as `asked`, the
-    question, is left out: only the reply to it can help.
+    question, is left out: only the reply to it can help. One of `forms` takes the place of items that it sums
+    up where there are several and it takes fewer tokens than they do; what then has room comes in.
     """
     short = sum(len(piece.text) for piece in ranked) > budget * PER_TOKEN
     form = Form(timezone=timezone, limit=policy.item_tokens, counter=counter, model=model, short=short)
     filling = _Filling(form, budget, policy.max_items, asked)
-    shares = {group: int(getattr(policy.shares, group) * filling.left) for group in TITLES}
+    shares = {group: int(getattr(policy.shares, group, 0.0) * filling.left) for group in TITLES}
     rest = filling.take(ranked, shares)
-    filling.take(rest, dict.fromkeys(TITLES, budget))
+    rest = filling.take(rest, dict.fromkeys(TITLES, budget))
+    compacted = reduce(_Filling.compacted, forms, filling)
+    if compacted is not filling:
+        compacted.take(rest, dict.fromkeys(TITLES, budget))
+        filling = compacted
     order: dict[str, tuple[object, int]] = {}
-    for place, piece in enumerate(ranked):
+    for place, piece in enumerate([*ranked, *(form.piece for form in forms)]):
         order.setdefault(piece.record.id, (piece.record.occurred_at, place))
     return filling.assembled(order)
 
@@ -81,6 +88,7 @@ class _Filling:
 
     def __init__(self, form: Form, budget: int, most: int, asked: str) -> None:
         self._form, self._budget, self._most = form, budget, most
+        self._pieces: list[Piece] = []
         self._used = _ID_TOKENS + sum(map(self._count, block.FRAME))
         self._items: dict[tuple[str, int], Item] = {}
         self._taken: list[Item] = []
@@ -116,6 +124,22 @@ class _Filling:
             else:
                 self._repeated.add(piece.record.id)
         return others
+
+    def compacted(self, form: compact.Form) -> _Filling:
+        """The block with a concept in place of the items that it sums up; the same where that is no gain."""
+        told = [piece for piece in self._pieces if piece.record.id in form.members]
+        if len({piece.record.id for piece in told}) < compact.LEAST:
+            return self
+        other = _Filling(self._form, self._budget, self._most, self._asked)
+        other._items = dict(self._items)
+        others = [piece for piece in self._pieces if piece not in told]
+        left = other.take([*others, form.piece], dict.fromkeys(TITLES, self._budget))
+        if left or form.piece.record.id not in other._records or other._used >= self._used:
+            return self
+        for piece in told:
+            other._told.add(piece, "")
+        other._repeated |= self._repeated | {piece.record.id for piece in told}
+        return other
 
     def assembled(self, order: Mapping[str, tuple[object, int]]) -> Assembled:
         """The whole, items sorted by `order`. What was reserved for the id gives way to what it takes."""
@@ -156,6 +180,7 @@ class _Filling:
         self._headings.update(heading for heading, _ in _headings(one))
         self._records.add(one.id)
         self._taken.append(one)
+        self._pieces.append(piece)
         self._told.add(piece, one.text)
 
     def _count(self, text: str) -> int:

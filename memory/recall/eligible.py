@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final, Literal
 
-from hearth.memory.knowledge.records import DOCUMENT, VERSION, is_everybodys
+from hearth.memory.knowledge.records import AGENT, DOCUMENT, VERSION, is_everybodys, is_knowledge
 from hearth.memory.recall.cues import ends_asking
 from hearth.memory.recall.query import about_the_past
 from hearth.memory.tiers.persona import is_of
@@ -61,11 +61,15 @@ class Gate:
         return "stale" if expired or closed else None
 
     def _knowledge(self, record: Record) -> Reason | None:
-        """Of what is for all users of a tenant only its documents are shown, each in the version in force."""
+        """Of what is for all users of a tenant only documents and system memory are shown, each in the
+        version in force, and what is for one agent's users to that agent.
+        """
         shelf = self._shelf
         if shelf is None or not record.scope.tenant == shelf.tenant == self._scope.tenant:
             return "filtered"
-        if not isinstance(record, Memory) or record.type != "knowledge":
+        if not isinstance(record, Memory) or not is_knowledge(record):
+            return "filtered"
+        if record.metadata.get(AGENT, self._scope.agent) != self._scope.agent:
             return "filtered"
         version = shelf.versions.get(str(record.metadata.get(DOCUMENT)))
         if record.generation != shelf.generation or version != record.metadata.get(VERSION):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -12,6 +12,7 @@ from msgspec import structs
 from hearth.memory.knowledge.records import is_everybodys
 from hearth.memory.ports import TokenCounter
 from hearth.memory.recall.assemble import Assembled, assemble
+from hearth.memory.recall.compact import Form, forms, parted
 from hearth.memory.recall.eligible import Gate, Present
 from hearth.memory.recall.pieces import Pieces, pieces_of
 from hearth.memory.recall.policy import RecallPolicy
@@ -39,12 +40,15 @@ def recall_block(
     model: str = "",
     budget: int | None = None,
     shelf: Shelf | None = None,
+    compact: bool = True,
 ) -> tuple[Block, tuple[Scored, ...]]:
     """The block for `query`, and every candidate with what became of it, with its best side's signals.
 
     `generation` is the user's current one, `budget` in tokens (None: the policy's), `shelf` the documents
-    that may be shown (None: none). Time is the query's `at`. Pure, and deterministic for equal arguments.
+    that may be shown (None: none), `compact` whether concepts may take the place of what they sum up. Time is
+    the query's `at`. Pure, and deterministic for equal arguments.
     """
+    result, concepts = parted(result)
     pool = _as_of(gather(result, view, lexical_text(query, policy)), query)
     query = structs.replace(query, text=shorten(query.text, policy.lexical_characters))
     pieces = pieces_of(pool.records)
@@ -59,7 +63,9 @@ def recall_block(
     ranked = _ranked(pieces, scores)
     best = _best(pieces, ranked)
     order = list(best)
-    verdicts = _verdicts(pool, order, chances, Gate(query, scope, generation, shelf), policy)
+    gate, present = Gate(query, scope, generation, shelf), Present((*query.present, told_part(query.text)))
+    verdicts = _verdicts(pool, order, chances, gate, present, policy)
+    shorter = forms(concepts, pool.records, query, gate, present) if compact else []
     made = assemble(
         [pieces.all[i] for i in ranked if verdicts[pieces.record[i]] == "in"],
         timezone=query.timezone,
@@ -68,12 +74,14 @@ def recall_block(
         counter=counter,
         model=model,
         asked=query.text,
+        forms=shorter,
     )
     _settle(pool, verdicts, made)
     own = np.array(list(best.values()), dtype=np.intp)
     named = {name: numbers[own] for name, numbers in values.items()}
     named |= {"cosine": pool.cosine[order], "coverage": pool.coverage[order]}
-    return made.block, _scored(pool, order, scores[own], chances[order], named, verdicts, made.tokens)
+    scored = _scored(pool, order, scores[own], chances[order], named, verdicts, made.tokens)
+    return made.block, (*scored, *_stands_for(shorter, scored, made))
 
 
 def _as_of(pool: Pool, query: Query) -> Pool:
@@ -104,7 +112,7 @@ def _best(pieces: Pieces, ranked: Sequence[int]) -> dict[int, int]:
 
 
 def _verdicts(
-    pool: Pool, order: Sequence[int], chances: Numbers, gate: Gate, policy: RecallPolicy
+    pool: Pool, order: Sequence[int], chances: Numbers, gate: Gate, present: Present, policy: RecallPolicy
 ) -> list[Verdict]:
     """`in` for what may be shown: nothing, unless one of them reaches the floor that the request lacks.
 
@@ -112,7 +120,6 @@ def _verdicts(
     """
     floor = FITTED_FLOOR if policy.floor is None else policy.floor
     least = _least(own_size(pool.records), float(chances.max(initial=0.0)), policy)
-    present = Present((*gate.query.present, told_part(gate.query.text)))
     verdicts: list[Verdict] = ["below floor"] * len(pool.records)
     reached: set[bool] = set()
     for i in order:
@@ -149,6 +156,15 @@ def _settle(pool: Pool, verdicts: list[Verdict], made: Assembled) -> None:
     for i, record in enumerate(pool.records):
         if verdicts[i] == "in" and record.id not in shown:
             verdicts[i] = "duplicate" if record.id in made.repeated else "over budget"
+
+
+def _stands_for(shorter: Sequence[Form], scored: Sequence[Scored], made: Assembled) -> Iterator[Scored]:
+    """The concepts that the block shows, each as relevant as the best of what it sums up."""
+    for form in shorter:
+        if form.piece.record.id in made.block.items:
+            best = next(one for one in scored if one.record.id in form.members)
+            tokens = made.tokens[form.piece.record.id]
+            yield structs.replace(best, record=form.piece.record, verdict="in", tokens=tokens)
 
 
 def _scored(

@@ -57,11 +57,12 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
 class Shares(msgspec.Struct, frozen=True, kw_only=True):
     """Parts of the budget that each group may fill before what others leave unused is handed out."""
 
-    profile: float = 0.15
+    profile: float = 0.10
     agent: float = 0.05
     facts: float = 0.30
     conversation: float = 0.40
     knowledge: float = 0.10
+    system: float = 0.05
 
 
 class RecallPolicy(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias, assert_never
@@ -16,21 +16,25 @@ from hearth.memory.recall.escape import escape_lines
 from hearth.memory.recall.pieces import Piece
 from hearth.memory.types import Memory, MemoryType, Page, Record
 
-Group: TypeAlias = Literal["profile", "agent", "facts", "conversation", "knowledge"]
+Group: TypeAlias = Literal["profile", "agent", "facts", "conversation", "concepts", "knowledge", "system"]
 TITLES: Final[dict[Group, str]] = {
     "profile": "# Profile",
     "agent": "# Agreed with the assistant",
     "facts": "# Facts",
     "conversation": "# Earlier conversation",
+    "concepts": "# Concepts",
     "knowledge": "# Knowledge",
+    "system": "# System memory",
 }
 """In the order in which the block shows them."""
 
 _SPEAKERS: Final = ("user", "assistant")
 _REPLY_SHARE: Final = 0.4
 """Of a record's tokens that its reply may take in any case."""
-MOST_OF_KNOWLEDGE: Final = 400
-"""Tokens of a part of a document: a table or a list is of little use without its end."""
+MOST_OF_WHOLE: Final = 400
+"""Tokens of a part of a document, and of a concept: a table or a list is of little use without its end."""
+_WHOLE: Final = ("knowledge", "concept")
+"""Types of which nothing is left out before that."""
 PER_TOKEN: Final = 4
 """Characters a token, about, in English."""
 _CHARACTERS: Final = 16
@@ -167,7 +171,8 @@ def _name(name: str) -> str:
 
 
 def _memory(memory: Memory, form: Form) -> str:
-    limit = max(form.limit, MOST_OF_KNOWLEDGE) if memory.type == "knowledge" else form.limit
+    limit = max(form.limit, MOST_OF_WHOLE) if memory.type in _WHOLE else form.limit
+    form = replace(form, short=form.short and memory.type != "concept")
     lines = escape_lines(_cut(memory.text, limit, form))
     notes = []
     if memory.valid_to is not None:
@@ -192,7 +197,11 @@ def _memory_group(kind: MemoryType) -> Group:
             return "facts"
         case "episode":
             return "conversation"
+        case "concept":
+            return "concepts"
         case "knowledge":
             return "knowledge"
+        case "system":
+            return "system"
         case _:
             assert_never(kind)

@@ -7,12 +7,16 @@ from typing import Final, Literal
 
 from msgspec import Struct, convert, structs
 
+from hearth.memory.tiers.concepts import ConceptPolicy
 from hearth.memory.tiers.heat import HeatPolicy
 from hearth.memory.tiers.layers import Effective, Value
 from hearth.memory.tiers.overflow import ShortTermPolicy
 from hearth.memory.tiers.segments import COSINES, Limits, SegmentPolicy
 
-PARTS: Final = ("short_term", "segments", "heat", "limits", "retention", "extraction", "recall")
+PARTS: Final = (
+    *("short_term", "segments", "heat", "limits", "retention", "extraction", "concepts"),
+    *("system_memory", "recall"),
+)
 """Fields of a policy that are records of their own."""
 
 
@@ -46,6 +50,15 @@ class ExtractionPolicy(Struct, frozen=True, kw_only=True):
     """In which an answer must have come."""
 
 
+class SystemMemoryPolicy(Struct, frozen=True, kw_only=True):
+    """What may be proposed as system memory."""
+
+    least_users: int = 5
+    """Users of a tenant who must share a value."""
+    attributes: str = "preferred language, speaks, learns, timezone, skill"
+    """Of `extract.attributes.SHAREABLE`: those whose values are counted over users, with commas."""
+
+
 class CallPolicy(Struct, frozen=True, kw_only=True):
     """What one call may cost."""
 
@@ -66,6 +79,8 @@ class LifePolicy(Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     retention: RetentionPolicy = RetentionPolicy()
     extraction: ExtractionPolicy = ExtractionPolicy()
+    concepts: ConceptPolicy = ConceptPolicy()
+    system_memory: SystemMemoryPolicy = SystemMemoryPolicy()
     recall: CallPolicy = CallPolicy()
 
     @classmethod

@@ -21,7 +21,7 @@ Reason: TypeAlias = Literal["segments", "pages", "bytes", "age", "session segmen
 """The limit for which a segment is evicted."""
 
 _SCALE: Final = 127.0
-_NEIGHBOUR: Final = 0.4
+NEIGHBOUR: Final = 0.4
 """What a usual cosine of neighbours adds to affinity: enough with the same session and a few keywords."""
 COSINES: Final[dict[str, tuple[float, float]]] = {
     "use-m3": (0.34, 0.52),
@@ -40,7 +40,7 @@ class SegmentPolicy(msgspec.Struct, frozen=True, kw_only=True):
     unrelated: float = COSINES["use-m3"][0]
     """Cosine of two pages that have nothing to do with each other, by the embedder: counts as 0."""
     neighbour: float = COSINES["use-m3"][1]
-    """Cosine of a page with the one before it: counts as `_NEIGHBOUR`."""
+    """Cosine of a page with the one before it: counts as `NEIGHBOUR`."""
     close_hours: float = 72.0
     """Silence after which a segment is closed; a page that returns to its topic opens it again."""
     gain: int = 3
@@ -108,7 +108,7 @@ def place(page: PageShape, segments: Sequence[Segment], policy: SegmentPolicy) -
     if not able:
         return Place(None, 0.0)
     cosines = _cosines(page.vector.numbers, able)
-    near = np.maximum(cosines - policy.unrelated, 0.0) * (_NEIGHBOUR / (policy.neighbour - policy.unrelated))
+    near = np.maximum(cosines - policy.unrelated, 0.0) * (NEIGHBOUR / (policy.neighbour - policy.unrelated))
     own = frozenset(page.keywords)
     scores = [
         float(cosine)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
 import pytest
 
-from hearth.memory.events.kinds import KnowledgeLoaded, KnowledgeRemoved
+from hearth.memory.events.kinds import Event, KnowledgeLoaded, KnowledgeRemoved, SystemRefused
 from hearth.memory.events.sql_log import SqlLog
 from hearth.memory.knowledge.records import chunk_id, document_id, everybody
-from hearth.memory.types import EVERYBODY, Chunk, Document, PlacedBlock
-from tests.events import START, erase, event, step
+from hearth.memory.types import EVERYBODY, Chunk, Common, Document, PlacedBlock
+from tests.events import START, erase, event, forget_memory, memory, step
 
 
 @pytest.fixture(name="log", params=["sqlite_log", "postgres_log"])
@@ -82,8 +85,8 @@ async def test_documents_are_walked_by_name(log: SqlLog) -> None:
     for name in ("b", "a", "c"):
         await load(log, told(name), "text", "more")
     await load(log, told("d", tenant="rivals"), "text", "more", tenant="rivals")
-    assert [one.name for one in await log.documents("acme", after="", limit=2)] == ["a", "b"]
-    assert [one.name for one in await log.documents("acme", after="b", limit=9)] == ["c"]
+    assert [one.name for one in await log.documents("acme", "document", after="", limit=2)] == ["a", "b"]
+    assert [one.name for one in await log.documents("acme", "document", after="b", limit=9)] == ["c"]
     assert await log.users("acme", after="", limit=9) == []
 
 
@@ -133,3 +136,43 @@ async def test_erasing_a_user_leaves_documents(log: SqlLog) -> None:
     await load(log, told(), "one", "two")
     await log.append([step("x1"), erase(2)])
     assert (await log.shelf("acme")).versions == {told().id: 1}
+
+
+async def test_what_users_of_a_tenant_share_is_counted(log: SqlLog) -> None:
+    """Each user once, whatever they wrote; what is over, forgotten or erased, and other tenants', is not."""
+
+    async def shared(least: int = 2) -> dict[str, int]:
+        found = await log.common("acme", attributes=("speaks", "learns"), least=least, limit=10)
+        assert all(isinstance(one, Common) for one in found)
+        return {f"{one.attribute}={one.value}": one.users for one in found}
+
+    def says(user: str, value: str, attribute: str = "speaks", **fields: Any) -> Event:
+        about = {"subject": "user", "attribute": attribute, "value": value}
+        return memory(f"{user} {value}", user=user, **{**about, **fields})
+
+    ended = {"valid_from": START, "valid_to": START}
+    await log.append(
+        [
+            *(says(user, "German", id=f"m{user}") for user in "abc"),
+            *(says("a", "the german"), says("d", "German", **ended), says("e", "German", subject="Ana")),
+            *(says(user, "Dutch", "learns") for user in "ab"),
+            *(says(user, "kiwi", "allergy") for user in "abc"),
+            *(msgspec.structs.replace(says(user, "German"), tenant="rivals") for user in "fg"),
+        ]
+    )
+    assert await shared() == {"speaks=german": 3, "learns=dutch": 2}
+    assert await shared(least=3) == {"speaks=german": 3}
+    await log.append([forget_memory("mb", user="b")])
+    assert await shared() == {"speaks=german": 2, "learns=dutch": 2}
+    await log.append([erase(2, user="a")])
+    assert await shared() == {}
+    assert await log.common("acme", attributes=(), least=1, limit=10) == []
+
+
+async def test_a_refused_topic_stays_refused(log: SqlLog) -> None:
+    """Of the tenant alone, and after the views are folded again."""
+    for topic in ("speaks=german", "learns=dutch", "speaks=german"):
+        await log.append([event(SystemRefused(topic=topic, by="admin"), user=EVERYBODY)])
+    await log.rebuild_views()
+    assert await log.refusals("acme") == ["learns=dutch", "speaks=german"]
+    assert await log.refusals("rivals") == []

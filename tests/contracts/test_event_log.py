@@ -770,6 +770,28 @@ async def test_what_has_outlived_its_time_is_found_by_tenant(log: EventLog) -> N
     assert await log.outlived("acme", now=START, before=OLD, limit=10) == []
 
 
+async def test_a_concept_is_out_once_what_it_sums_up_changed(log: EventLog) -> None:
+    """With its text, and the blocks that show it where a member is forgotten; a weight changes nothing."""
+    rests = (Evidence(id="f1", role="user", quote="tea", at=START),)
+    concept = memory("tea and more", id="c1", type="concept", evidence=rests)
+    block = PlacedBlock(exchange="x1", text="tea and more", tokens=3, items=("c1",), at=START)
+    await log.append([memory("tea", id="f1"), memory("more", id="f2"), concept, step("x1", block=block)])
+    assert await log.concepts_on("acme", "alice", ["f1"]) == ["c1"]
+    assert await log.concepts_on("acme", "alice", ["f2", "c1"]) == []
+    assert await log.concepts_on("acme", "bob", ["f1"]) == []
+    fact = await log.memory("acme", "alice", "f1")
+    assert fact is not None
+    heavier = MemoryChanged(memory=msgspec.structs.replace(fact, importance=0.9), changed=("importance",))
+    await log.append([event(heavier)])
+    assert await log.memory("acme", "alice", "c1") is not None
+    await log.append([forget_memory("f1")])
+    assert await log.memory("acme", "alice", "c1") is None
+    assert await log.concepts_on("acme", "alice", ["f1"]) == ["c1"]
+    assert "tea" not in str(await log.read(tenant="acme", user="alice"))
+    await log.append([forget_memory("c1")])
+    assert await log.concepts_on("acme", "alice", ["f1"]) == []
+
+
 # -- walks --------------------------------------------------------------------------------------------------
 
 

@@ -34,11 +34,10 @@ NAMED = {
         "simulate",
         "key",
     ],
-    "Talk": ["chat", "recall", "search", "feedback"],
+    "Talk": ["chat", "recall", "compare", "search", "feedback"],
     "Memory": [
         *("add", "list", "pin", "persona", "forget", "undo", "private", "erase", "erasure", "hold"),
-        *("export", "import"),
-        "knowledge",
+        *("export", "import", "knowledge", "system-memory"),
     ],
     "Look": [
         "tiers",

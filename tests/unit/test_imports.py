@@ -31,7 +31,7 @@ FOREIGN = (
 READS_ENVIRONMENT = {
     "gateway/server.py": "entry of the process: sets what LiteLLM and tiktoken read",
     "gateway/stock.py": "entry of a process that LiteLLM starts",
-    "gateway/model.py": "sets what LiteLLM reads where memory itself asks a model: a worker loads it there alone",
+    "gateway/model.py": "sets what LiteLLM reads where a worker loads it, to ask a model",
     "gateway/processes.py": "entry of one gateway process of several: tells its children what to read",
     "gateway/commands/settings.py": "entry of the command line: hands the environment to config",
     "gateway/commands/demo.py": "entry of the demo: starts the gateway with an environment of its own",

@@ -203,6 +203,7 @@ async def test_what_was_said_stands_in_long_term_memory_once(world: World) -> No
         "drawn": 0,
         "segments": 0,
         "extraction": 0,
+        "concepts": 0,
     }
 
 
