@@ -566,7 +566,7 @@ class MemoryFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which memories a list or search means; all conditions hold together."""
 
     types: tuple[str, ...] = ()
-    """`page` or memory types; empty means all."""
+    """`page` or memory types; empty means all, in a list without concepts: they say again what others say."""
     tags: tuple[str, ...] = ()
     """All of these."""
     metadata: Mapping[str, str | int | float | bool | None] = {}

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypedDict, runtime_checkable
 
 import msgspec
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random
@@ -203,6 +203,14 @@ class WorkersElsewhere:
         return await progress(self._consumers, extracting=self._extracting)
 
 
+class Given(TypedDict):
+    """What every decider by policy is given."""
+
+    log: EventLog
+    clock: Clock
+    policy: PolicyOf
+
+
 class Worker:
     """Runs the consumers of a log: deciders of pages, facts, segments, concepts and of what replies drew
     on, and the index projector.
@@ -249,23 +257,15 @@ class Worker:
             None if archiving is None else Archival(log=log, archiving=archiving, clock=clock, policy=policy)
         )
         rules = extractor or RuleExtractor()
-        facts = FactDecider(log=log, extractor=rules, clock=clock, policy=policy)
-        extraction = ExtractionDecider(log=log, model=model, rules=rules, clock=clock, policy=policy)
-        segments = SegmentDecider(
-            log=log,
-            mid_term=mid_term,
-            long_term=long_term,
-            clock=clock,
-            policy=policy,
-        )
-        concepts = ConceptDecider(log=log, long_term=long_term, clock=clock, policy=policy)
+        given: Given = {"log": log, "clock": clock, "policy": policy}
+        extraction = ExtractionDecider(model=model, rules=rules, **given)
         parts: tuple[Consumer, ...] = (
             self._pages,
-            facts,
+            FactDecider(extractor=rules, **given),
             self._index,
             DrawnDecider(log=log),
-            segments,
-            concepts,
+            SegmentDecider(mid_term=mid_term, long_term=long_term, **given),
+            ConceptDecider(long_term=long_term, **given),
         )
         verifier = Verifier(log=log, consumers=consumers, short_term=short_term, long_term=long_term)
         self.nightly = Nightly(log=log, consumers=consumers, verifier=verifier, clock=clock, owner=owner)

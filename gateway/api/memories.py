@@ -123,7 +123,7 @@ class SearchIn(Body):
 
 def listed(
     types: Annotated[
-        list[OwnType | Literal["concept"]], Query(description="Repeat for several; none: all.")
+        list[OwnType | Literal["concept"]], Query(description="Repeat for several; none: all but concepts.")
     ] = [],  # noqa: B006
     tags: Annotated[list[str], Query(description="Repeat for several; all must be there.")] = [],  # noqa: B006
     metadata: Annotated[

@@ -209,6 +209,8 @@ def _condition(
         parts.append(("(m.closed IS NULL OR m.closed > ?)", [micros(now)]))
     if where.types:
         parts.append((f"m.type IN ({marks(where.types)})", [*where.types]))
+    else:
+        parts.append(("m.type <> 'concept'", []))
     for column, value in (("agent", where.agent), ("session", where.session)):
         if value is not None:
             parts.append((f"m.{column} = ?", [value]))

@@ -42,7 +42,7 @@ PAGE = (ROOT / "docs" / "alerts.md").read_text(encoding="utf-8")
 RULES: list[dict[str, Any]] = GROUP["rules"]
 NAMES = [rule["alert"] for rule in RULES]
 LOG = LogHealth(wal_bytes=0, fsync_p50_ms=1.0, writable=True, events=3, last_error="")
-LAG = dict(zip(CONSUMERS, (7, 9, 11, 13, 15, 17), strict=True))
+LAG = dict(zip(CONSUMERS, (7, 9, 11, 13, 15, 17, 19), strict=True))
 VERIFIED = Verification(began=START, ended=START, found=Verified(damages=2, long_term=Drift(missing=3)))
 WORKER = WorkerHealth(running=True, lag=LAG, waited=2.5, parked=1, stopped={}, errors={}, verified=VERIFIED)
 PARTS = {
