@@ -281,7 +281,7 @@ def _eraser(stores: Stores, *, own_spool: bool = False) -> Eraser:
         mid_term=stores.log,
         long_term=stores.long_term,
         clock=stores.clock,
-        steps=("log", "short_term", "long_term", *shared, *spool, "ledger"),
+        steps=("log", "archives", "short_term", "long_term", *shared, *spool, "ledger"),
     )
 
 
@@ -303,6 +303,7 @@ def _purger(
         shared=stores.shared,
         ledger=ledger,
         files=files,
+        archiving=_archiving(stores),
         empty_spool=emptied,
     )
 
@@ -340,7 +341,6 @@ async def _once_it_answers(work: Callable[[], Awaitable[object]]) -> None:
 def _worker(stores: Stores, policies: Policies, purger: Purger, model: ChatModel | None) -> Worker:
     """Alone with a file it keeps one name, and so takes its own leases over at once after a crash."""
     shared = stores.log.partitions > 1
-    owner = process_name() if shared else "embedded"
     return Worker(
         log=stores.log,
         consumers=stores.log,
@@ -350,11 +350,19 @@ def _worker(stores: Stores, policies: Policies, purger: Purger, model: ChatModel
         clock=stores.clock,
         model=model,
         policy=policies.sure,
-        owner=owner,
-        archiving=Archiving(stores.log, owner=owner),
+        owner=_owner(stores),
+        archiving=_archiving(stores),
         timing=Timing(poll=SHARED_POLL) if shared else None,
         purger=purger,
     )
+
+
+def _owner(stores: Stores) -> str:
+    return process_name() if stores.log.partitions > 1 else "embedded"
+
+
+def _archiving(stores: Stores) -> Archiving:
+    return Archiving(stores.log, owner=_owner(stores))
 
 
 def process_name() -> str:

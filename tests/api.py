@@ -30,6 +30,8 @@ from hearth.memory.erasure.files import Files
 from hearth.memory.erasure.ledger import Ledger
 from hearth.memory.erasure.purger import Purger
 from hearth.memory.erasure.restoring import apply_ledger
+from hearth.memory.events.archive import ArchiveFolder
+from hearth.memory.events.archiving import Archiving
 from hearth.memory.events.spool import Spool
 from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.policies import Policies, Settled, nothing_settled
@@ -169,7 +171,9 @@ async def open_engine(
     settled: Settled = nothing_settled,
 ) -> AsyncIterator[Engine]:
     """An engine over a real log in `home`, with a worker at work and stores in this process."""
-    log = SqliteLog(home / "log.db", durability="process", clock=clock)
+    log = SqliteLog(
+        home / "log.db", durability="process", clock=clock, archive=ArchiveFolder(home / "archive")
+    )
     await log.start()
     short_term, long_term = InMemoryShortTerm(), long_term or MemoryLongTerm(embedder)
     own = life or LifePolicy(facts="rules" if extractor else "off")
@@ -189,7 +193,7 @@ async def open_engine(
         mid_term=log,
         long_term=long_term,
         clock=clock,
-        steps=("log", "short_term", "long_term", "spool", "ledger"),
+        steps=("log", "archives", "short_term", "long_term", "spool", "ledger"),
     )
     await ledger.start()
     await apply_ledger(ledger, eraser, log, clock)
@@ -213,6 +217,7 @@ async def open_engine(
             shared=shared,
             ledger=ledger,
             files=Files(home, {"log.db": "log"}, spool=home / "spool"),
+            archiving=Archiving(log, owner="test"),
             empty_spool=capture.empty_spool_now,
         ),
     )

@@ -55,7 +55,7 @@ class Eraser:
         mid_term: MidTerm,
         long_term: LongTerm,
         clock: Clock,
-        steps: Sequence[str] = ("log", "short_term", "long_term"),
+        steps: Sequence[str] = ("log", "archives", "short_term", "long_term"),
     ) -> None:
         """`steps`: the places that have to be reached here."""
         self._log = log

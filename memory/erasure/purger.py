@@ -16,6 +16,7 @@ from hearth.memory.erasure.ledger import Entry, Ledger
 from hearth.memory.erasure.office import Office
 from hearth.memory.erasure.receipt import Receipt, Scanned, Step
 from hearth.memory.errors import HearthError, NotFound
+from hearth.memory.events.archiving import Archiving
 from hearth.memory.ports import Clock, EventLog, LongTerm, Shared, ShortTerm
 from hearth.memory.types import Page, Scope
 
@@ -46,9 +47,12 @@ class Purger:
         shared: Shared | None = None,
         ledger: Ledger | None = None,
         files: Files | None = None,
+        archiving: Archiving | None = None,
         empty_spool: Callable[[], Awaitable[int]] | None = None,
     ) -> None:
-        """`files`: those of an embedded memory; `empty_spool` says how many captures are left in it."""
+        """`files`: those of an embedded memory; `archiving`: of the log, where it has archives; `empty_spool`
+        says how many captures are left in it.
+        """
         self._eraser = eraser
         self._log = log
         self._office = office
@@ -58,6 +62,7 @@ class Purger:
         self._shared = shared
         self._ledger = ledger
         self._files = files
+        self._archiving = archiving
         self._empty_spool = empty_spool
 
     async def waits(self) -> bool:
@@ -102,6 +107,7 @@ class Purger:
         places: Mapping[str, Callable[[str, Receipt], Awaitable[str]]] = {
             "users": self._users,
             "log": self._from_log,
+            "archives": self._from_archives,
             "short_term": self._from_short_term,
             "shared": self._from_shared,
             "spool": self._from_spool,
@@ -132,6 +138,18 @@ class Purger:
         if left := await self._left(tenant, receipt):
             return f"{left} events still have their content"
         return "" if await self._office.truncate() else "a reader holds up the write-ahead log"
+
+    async def _from_archives(self, tenant: str, receipt: Receipt) -> str:
+        """Their files are written anew without what the log has no more."""
+        if self._archiving is None:
+            return ""
+        if await self._left(tenant, receipt):
+            return "the log still names it"
+        try:
+            await self._archiving.purge()
+        finally:
+            await self._archiving.release()
+        return ""
 
     async def _from_short_term(self, tenant: str, receipt: Receipt) -> str:
         if receipt.what == "user":

@@ -13,6 +13,7 @@ import pytest
 from hearth.memory.erasure.files import Files
 from hearth.memory.erasure.purger import RECORDS_WAIT
 from hearth.memory.errors import StaleGeneration, StoreUnavailable
+from hearth.memory.events.archiving import Archiving
 from hearth.memory.stores.memory_long_term import MemoryLongTerm
 from hearth.memory.types import ImportedTurn, Scope
 from hearth.testing.embedder import ScriptedEmbedder
@@ -63,6 +64,21 @@ def _bytes(home: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in home.glob("log.db*")}
 
 
+async def test_an_erasure_reaches_archives(api: Api, tmp_path: Path, clock: ManualClock) -> None:
+    """What went to an archive before is in no file afterwards, and the receipt says so."""
+    await tell(api, ALICE, SECRET)
+    await api.engine.drain()
+    archiving = Archiving(api.engine.log, owner="test")  # type: ignore[arg-type]
+    await archiving.archive("acme", clock.now() + timedelta(days=1))
+    await archiving.release()
+    assert list((tmp_path / "archive").iterdir())
+    made = await api.engine.eraser.begin("user", "acme", "alice")
+    await purged(api)
+    shown = await receipt(api, made.receipt.id)
+    assert (shown["state"], list((tmp_path / "archive").iterdir())) == ("purged", [])
+    assert "archives" in {one["place"] for one in shown["steps"] if one["done_at"]}
+
+
 async def test_a_receipt_counts_what_went_and_a_scan_finds_nothing_of_it(api: Api, tmp_path: Path) -> None:
     """The bytes by which it is looked for are in the files before, and in no file after; bob's stay."""
     await tell(api, ALICE, SECRET)
@@ -95,7 +111,7 @@ async def test_a_receipt_counts_what_went_and_a_scan_finds_nothing_of_it(api: Ap
     assert shown["state"] == "purged"
     assert (shown["found"]["exchanges"], shown["found"]["memories"]) == (1, 1)
     assert {one["place"] for one in shown["steps"] if one["done_at"]} == {
-        *("log", "short_term", "long_term", "spool", "ledger")
+        *("log", "archives", "short_term", "long_term", "spool", "ledger")
     }
     assert {(one["place"], one["how"]) for one in shown["scan"]} >= {("log", "raw bytes"), ("log", "content")}
     assert sum(one["found"] for one in shown["scan"]) == 0
