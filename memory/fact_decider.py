@@ -18,7 +18,7 @@ from hearth.memory.events.kinds import (
     is_decided,
 )
 from hearth.memory.extract.agreements import agreements
-from hearth.memory.extract.attributes import AGENT
+from hearth.memory.extract.attributes import AGENT, OPPOSITE
 from hearth.memory.extract.forgetting import forget_request
 from hearth.memory.forgetting import decide
 from hearth.memory.outdating import outdated_pages
@@ -155,6 +155,7 @@ class FactDecider:
             found += await self._log.facts_of(event.tenant, event.user, page.previous)
         about = [(one.said.subject, one.said.attribute) for one in said]
         about += [(fact.subject, fact.attribute) for fact in found]
+        about += [(subject, OPPOSITE[attribute]) for subject, attribute in about if attribute in OPPOSITE]
         found += await self._log.facts_about(event.tenant, event.user, about)
         owner = page.scope.owner if page is not None else next(fact.scope.owner for fact in touched)
         agent = page.scope.agent if page is not None else event.agent

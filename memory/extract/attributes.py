@@ -37,6 +37,8 @@ MANY: Final = frozenset(
     }
 )
 """Values stand beside each other; one ends only where that is said."""
+OPPOSITE: Final = {"likes": "dislikes", "dislikes": "likes"}
+"""Of one thing only one of the two holds: what was said later."""
 
 
 SHAREABLE: Final = (

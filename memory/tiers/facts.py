@@ -23,7 +23,7 @@ from hearth.memory.events.kinds import (
     MemoryWithdrawn,
     Payload,
 )
-from hearth.memory.extract.attributes import is_profile, is_single, subject_key, value_key
+from hearth.memory.extract.attributes import OPPOSITE, is_profile, is_single, subject_key, value_key
 from hearth.memory.types import CandidateFact, Evidence, Memory, Page
 
 Facts: TypeAlias = Mapping[str, Memory]
@@ -55,14 +55,15 @@ class Chain(NamedTuple):
     subject: str
     attribute: str
     value: str
-    """Empty where the attribute has one value at a time."""
+    """Empty where the attribute has one value at a time. What is liked and what is disliked is one chain."""
 
 
 def chain_of(one: Memory | CandidateFact) -> Chain:
     """The chain of a fact, or of the fact that a statement is about."""
     text = one.text if isinstance(one, Memory) else one.statement
     value = "" if is_single(one.attribute) else value_key(one.value if one.attribute else text)
-    return Chain(subject_key(one.subject), one.attribute, value)
+    attribute = min(one.attribute, OPPOSITE.get(one.attribute, one.attribute))
+    return Chain(subject_key(one.subject), attribute, value)
 
 
 def is_late(known: Facts, told: Told) -> bool:
@@ -112,10 +113,10 @@ def tell(known: Facts, told: Told) -> Facts:
 
 
 def put(known: Facts, new: Memory) -> Facts:
-    """The facts with the new one in its place in time: where there is one value at a time it closes the one
-    before it, and the one after closes it.
+    """The facts with the new one in its place in time: where there is one value at a time, or the opposite
+    held, it closes the one before it, and the one after closes it.
     """
-    if not is_single(new.attribute):
+    if not is_single(new.attribute) and new.attribute not in OPPOSITE:
         return {**known, new.id: new}
     beside = [fact for fact in _beside(known, chain_of(new)) if not _never(fact)]
     later = [fact for fact in beside if fact.occurred_at > new.occurred_at]
@@ -288,7 +289,7 @@ def _names(said: CandidateFact, fact: Memory) -> bool:
 
 def _says(fact: Memory, said: CandidateFact) -> bool:
     if said.attribute:
-        return value_key(fact.value) == value_key(said.value)
+        return (fact.attribute, value_key(fact.value)) == (said.attribute, value_key(said.value))
     return value_key(fact.text) == value_key(said.statement)
 
 

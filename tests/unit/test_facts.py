@@ -60,6 +60,23 @@ def current(facts, day=100):
     return sorted(fact.value for fact in facts.values() if holds(fact, START + day * DAY))
 
 
+def test_what_is_liked_now_is_no_longer_disliked():
+    """Of one thing only the later holds, back and forth and in any order of arrival; others stay."""
+    sushi, soup = said("sushi", "likes"), said("soup", "likes")
+    facts = after((1, sushi), (1, soup), (3, sushi), (2, said("sushi", "dislikes")))
+    assert sorted(
+        (fact.attribute, fact.value) for fact in facts.values() if holds(fact, START + 9 * DAY)
+    ) == [
+        ("likes", "soup"),
+        ("likes", "sushi"),
+    ]
+    first, hated = facts["1:likessushi"], facts["2:dislikessushi"]
+    assert (first.successor, hated.successor) == (hated.id, "3:likessushi")
+    assert [
+        fact.attribute for fact in facts.values() if fact.value == "sushi" and holds(fact, hated.occurred_at)
+    ] == ["dislikes"]
+
+
 def test_case_16_the_newer_of_a_single_value_closes_the_older():
     """Both stay; the older one has an end and points at its successor."""
     facts = after((1, said("Acme")), (2, said("Borealis")))
