@@ -24,6 +24,8 @@ from hearth.memory.extract.clean import well_formed
 logger = logging.getLogger(__name__)
 
 MEGABYTE = 1_000_000
+MAX_DEPTH = 64
+"""Lists and objects within each other in a JSON body; what the API takes has five."""
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
@@ -55,15 +57,29 @@ def loads(raw: bytes) -> Any:
     """
     try:
         document = json.loads(raw.decode("utf-8-sig"), parse_constant=_no_number)
+        _check_depth(document)
         return _clean(document) if b"\\u" in raw else document
     except json.JSONDecodeError:
         raise
     except UnicodeDecodeError as error:
         raise json.JSONDecodeError("no valid UTF-8", "", error.start) from error
     except RecursionError as error:
-        raise json.JSONDecodeError("nested too deeply", "", 0) from error
+        raise json.JSONDecodeError(_TOO_DEEP, "", 0) from error
     except ValueError as error:
         raise json.JSONDecodeError("a number that can't be used", "", 0) from error
+
+
+_TOO_DEEP = f"nested more than {MAX_DEPTH} deep"
+
+
+def _check_depth(document: Any) -> None:
+    level = [document]
+    for _ in range(MAX_DEPTH + 1):
+        held = [one for one in level if isinstance(one, dict | list)]
+        if not held:
+            return
+        level = [inner for one in held for inner in (one.values() if isinstance(one, dict) else one)]
+    raise json.JSONDecodeError(_TOO_DEEP, "", 0)
 
 
 def _no_number(name: str) -> float:

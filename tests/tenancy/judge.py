@@ -38,9 +38,12 @@ class Tally:
         """What was shown or changed of another, and what broke."""
 
 
-def attack(world: World, seed: int, count: int) -> Tally:
-    """Make so many attempts, and look at each reply, each prompt and each event that came of it."""
-    tally, dice = Tally(), Dice(world, seed)
+def attack(world: World, seed: int, count: int, tally: Tally | None = None) -> Tally:
+    """Make so many attempts, and look at each reply, each prompt and each event that came of it.
+
+    `tally` is added to, for whoever breaks off.
+    """
+    tally, dice = tally or Tally(), Dice(world, seed)
     for number in range(count):
         if number % RENEWED == 0:
             world.runner.run(world.renew())
