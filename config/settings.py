@@ -446,6 +446,13 @@ class HearthSettings(Section):
         description="Where what was said is filed: in the gateway itself, or in processes of `hearth worker` "
         "over the same servers.",
     )
+    max_request_mb: int = Field(
+        default=128,
+        ge=1,
+        le=10_000,
+        description="Largest body of a model call, in megabytes; a larger one is refused with 413 before it is "
+        "read to its end.",
+    )
     drain_seconds: float = Field(
         default=0,
         ge=0,

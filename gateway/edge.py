@@ -24,6 +24,8 @@ from hearth.memory import metrics
 
 logger = logging.getLogger(__name__)
 
+MEGABYTE = 1_000_000
+
 Headroom: TypeAlias = Callable[[Request, Call], Awaitable[int]]
 """Most tokens that memory would add to the prompt of a call that asks for their number."""
 
@@ -42,7 +44,16 @@ REFUSALS = (
 class Edge:
     """Wraps the composed app. The four text routes are remembered, everything else passes through."""
 
-    def __init__(self, app: ASGIApp, running: Callable[[], Gateway], headroom: Headroom) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        running: Callable[[], Gateway],
+        headroom: Headroom,
+        *,
+        most_bytes: int = 128 * MEGABYTE,
+    ) -> None:
+        """`most_bytes`: of the body of a model call; a larger one is refused with 413."""
+        self._most_bytes = most_bytes
         self._app = app
         self._running = running
         self._headroom = headroom
@@ -66,7 +77,9 @@ class Edge:
     async def _count(self, scope: Scope, receive: Receive, send: Send, call: Call) -> None:
         call.off("refused")
         tee = _RequestTee(receive, call)
-        await tee.read()
+        if not await tee.read(self._most_bytes):
+            await self._refuse_size(call, WIRES["messages"], send)
+            return
 
         async def added() -> int:
             return await self._headroom(Request(scope), call)
@@ -75,9 +88,11 @@ class Edge:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send, call: Call, wire: Wire) -> None:
         tee = _RequestTee(receive, call)
-        await tee.read()
+        if not await tee.read(self._most_bytes):
+            await self._refuse_size(call, wire, send)
+            return
         if is_no_object(call.raw_body, call.headers):
-            await _refuse(call, wire, send)
+            await _refuse(call, wire, send, 400, "The request body is no JSON object.")
             return
         reply = _ReplyTee(call, wire, self._running().flow, send)
         CALL.set(call)
@@ -92,6 +107,10 @@ class Edge:
         finally:
             await reply.finish()
 
+    async def _refuse_size(self, call: Call, wire: Wire, send: Send) -> None:
+        most = f"{self._most_bytes / MEGABYTE:g} MB (`hearth.max_request_mb`)"
+        await _refuse(call, wire, send, 413, f"The request body is larger than {most}.")
+
 
 class _PassedThrough:
     """Marks the reply of a route that has no memory."""
@@ -105,11 +124,13 @@ class _PassedThrough:
         await self._send(message)
 
 
-async def _refuse(call: Call, wire: Wire, send: Send) -> None:
-    """Answer 400 to a body that is no object, which LiteLLM answers with a 500 and pages of traceback."""
-    body = refusal(wire.route, "The request body is no JSON object.")
+async def _refuse(call: Call, wire: Wire, send: Send, status: int, message: str) -> None:
+    """Answer what LiteLLM would answer with a 500 and pages of traceback, or not before all of it is read."""
+    body = refusal(wire.route, message, status)
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    start: Message = {"type": "http.response.start", "status": 400, "headers": headers}
+    if status == 413:
+        headers.append((b"connection", b"close"))  # the rest of the body is not waited for
+    start: Message = {"type": "http.response.start", "status": status, "headers": headers}
     _add_headers(start, call)
     await send(start)
     await send({"type": "http.response.body", "body": body})
@@ -122,18 +143,29 @@ class _RequestTee:
         self._receive, self._call = receive, call
         self._next: Message | None = None
 
-    async def read(self) -> None:
-        """Take the whole body in; a client that hangs up before its end is left to the app."""
+    async def read(self, most: int) -> bool:
+        """Take the whole body in; False where it is larger than `most` bytes, by what it says or has.
+
+        A client that hangs up before its end is left to the app.
+        """
+        declared = next((value for name, value in self._call.headers if name.lower() == "content-length"), "")
+        if declared.isdecimal() and int(declared) > most:
+            return False
         parts: list[bytes] = []
+        size = 0
         message = await self._receive()
         while message["type"] == "http.request":
             parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > most:
+                return False
             if not message.get("more_body", False):
                 self._call.raw_body = without_lone_surrogates(b"".join(parts))
                 self.rewind()
-                return
+                return True
             message = await self._receive()
         self._next = message
+        return True
 
     def rewind(self) -> None:
         """Let the body be received again."""

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp
 from hearth.config.environment import bundled_token_tables, has_master_key, prepare_environment
 from hearth.config.litellm_document import litellm_document, write_document
 from hearth.config.settings import HearthSettings, Settings
-from hearth.gateway.edge import Edge
+from hearth.gateway.edge import MEGABYTE, Edge
 from hearth.gateway.ending import Server
 from hearth.gateway.flow import Flow
 from hearth.gateway.life import settled_by
@@ -137,7 +137,8 @@ def compose(settings: Settings) -> Composed:
     outer = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     outer.mount("/memory", create_api(RUNTIME.running))
     outer.mount("/", litellm_app)
-    return Composed(Edge(outer, RUNTIME.running, headroom), _opened(settings, litellm_app))
+    edge = Edge(outer, RUNTIME.running, headroom, most_bytes=settings.hearth.max_request_mb * MEGABYTE)
+    return Composed(edge, _opened(settings, litellm_app))
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""What the gateway itself refuses on a model route: a JSON body that is no object."""
+"""What the gateway itself refuses on a model route: a JSON body that is no object, or that is too large."""
 
 from __future__ import annotations
 
@@ -28,9 +28,11 @@ def is_no_object(raw: bytes, headers: Iterable[tuple[str, str]]) -> bool:
     return value is not None or raw.strip() == b"null"
 
 
-def refusal(route: Route, message: str) -> bytes:
-    """The body of a 400 in the route's own format: Anthropic's on messages, else OpenAI's."""
+def refusal(route: Route, message: str, status: int = 400) -> bytes:
+    """The body of a refusal in the route's own format: Anthropic's on messages, else OpenAI's."""
     kind = "invalid_request_error"
     if route == "messages":
         return msgspec.json.encode({"type": "error", "error": {"type": kind, "message": message}})
-    return msgspec.json.encode({"error": {"message": message, "type": kind, "param": None, "code": "400"}})
+    return msgspec.json.encode(
+        {"error": {"message": message, "type": kind, "param": None, "code": str(status)}}
+    )

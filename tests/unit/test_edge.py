@@ -57,6 +57,7 @@ class Inner:
 
 
 ADDED = 300
+MOST = 1_000_000
 
 
 async def headroom(request: Request, call: Call) -> int:
@@ -69,7 +70,7 @@ async def post(inner: Inner, path: str, body: bytes, **headers: str) -> httpx.Re
     """Send a body through the edge; no call of these tests comes as far as memory."""
     flow = Flow(cast("Engine", SimpleNamespace(shared=None)))
     gateway = cast("Gateway", type("Gateway", (), {"flow": flow}))
-    transport = httpx.ASGITransport(cast("Any", Edge(inner, lambda: gateway, headroom)))
+    transport = httpx.ASGITransport(cast("Any", Edge(inner, lambda: gateway, headroom, most_bytes=MOST)))
     async with httpx.AsyncClient(transport=transport, base_url="http://hearth") as client:
         return await client.post(path, content=body, headers={"content-type": "application/json", **headers})
 
@@ -145,3 +146,16 @@ async def test_a_reply_without_a_count_passes_as_it_is(status: int, body: bytes)
     answer = await post(Inner(status=status, answer=body), "/v1/messages/count_tokens", b"{}")
     assert (answer.status_code, answer.content) == (status, body)
     assert (answer.headers["x-hearth-status"], answer.headers["x-hearth-reason"]) == ("off", "refused")
+
+
+@pytest.mark.parametrize("path", [*(path for path, _ in FORMATS), "/v1/messages/count_tokens"])
+async def test_a_body_that_is_too_large_is_refused_by_what_it_says_and_by_what_it_has(path: str) -> None:
+    """With 413, the limit and the setting in the route's own form; nothing of it reaches LiteLLM."""
+    inner = Inner()
+    for headers in ({}, {"content-length": "5"}, {"content-length": str(MOST + 1)}):
+        answer = await post(inner, path, b"{" + b" " * MOST, **headers)
+        assert answer.status_code == 413
+        assert "larger than 1 MB (`hearth.max_request_mb`)" in answer.json()["error"]["message"]
+    assert not inner.bodies
+    await post(inner, path, b"{}" + b" " * (MOST - 2))
+    assert len(inner.bodies) == 1
