@@ -450,7 +450,7 @@ class HearthSettings(Section):
         default=128,
         ge=1,
         le=10_000,
-        description="Largest body of a model call, in megabytes; a larger one is refused with 413 before it is "
+        description="Largest body of a model call, in megabytes; a larger one is refused with 413, and not "
         "read to its end.",
     )
     drain_seconds: float = Field(

@@ -88,7 +88,7 @@ class Dice:
         given: dict[str, Callable[[], str]] = {
             "x-hearth-user": self.user,
             "x-app-user": self.user,
-            "x-hearth-agent": lambda: self._dice.choice(("default", "hermit", "rivals")),
+            "x-hearth-agent": self._agent,
             "x-hearth-session": self._session,
             "x-hearth-tenant": lambda: "rivals",
             "x-forwarded-user": lambda: "alice",
@@ -110,7 +110,7 @@ class Dice:
             **dict.fromkeys(("id", "trace"), self.id),
             **dict.fromkeys(("session", "session_id"), self._session),
             **dict.fromkeys(("as_of", "since", "until", "at", "occurred_at", "valid_from"), when),
-            "agent": lambda: dice.choice(("default", "hermit", "rivals")),
+            "agent": self._agent,
             "name": lambda: dice.choice(("handbook.md", "../rivals/handbook.md", "heat.promotion", *ODD)),
             "cursor": self._cursor,
             **dict.fromkeys(("query", "words", "text", "content", "before"), lambda: QUESTION),
@@ -127,6 +127,10 @@ class Dice:
             "reason": lambda: "because",
             "after": lambda: dice.choice((0, 5, 50)),
         }
+
+    def _agent(self) -> str:
+        """Not the isolated one's name: who speaks to an agent of that name by another key is heard by it."""
+        return self._dice.choice(("default", "rivals"))
 
     def _session(self) -> str:
         return self._dice.choice((*sorted(self._world.sessions), "s", "s", *ODD))

@@ -10,7 +10,17 @@ import httpx
 
 from hearth.gateway.identity import is_no_name, usable_id
 from hearth.gateway.keys import Key
-from hearth.memory.events.kinds import ActDone, Event, MemoryAdded, MemoryChanged, MemoryForgotten
+from hearth.memory.events.kinds import (
+    ActDone,
+    Event,
+    HoldPlaced,
+    MemoryAdded,
+    MemoryChanged,
+    MemoryForgotten,
+    PageForgotten,
+    SessionForgotten,
+    UserErased,
+)
 from hearth.memory.extract.clean import well_formed
 from hearth.memory.types import EVERYBODY, OFFICE
 from tests.tenancy.attempts import Attempt, Dice
@@ -21,6 +31,7 @@ DECIDED = ("page.", "segment.", "recall.drawn", "memory.withdrawn", "erasure.cha
 """Kinds of events that the worker adds later, to whosesoever earlier ones."""
 ASKED = ("segment.pinned", "page.forgotten")
 """Of those, what requests do."""
+ERASING = (UserErased, SessionForgotten, PageForgotten, MemoryForgotten)
 RENEWED = 100
 """Attempts between two looks at what is left of the users."""
 
@@ -34,6 +45,8 @@ class Tally:
         self.showed = 0
         """That were shown something which is theirs."""
         self.wrote = 0
+        self.held: set[str] = set()
+        """Users who were under a legal hold: erasures that waited for its end follow by themselves."""
         self.faults: list[str] = []
         """What was shown or changed of another, and what broke."""
 
@@ -56,6 +69,8 @@ def attack(world: World, seed: int, count: int, tally: Tally | None = None) -> T
         tally.statuses[answer.status_code] += 1
         tally.showed += bool(shown)
         tally.wrote += bool(events)
+        tally.held |= {one.payload.user for one in events if isinstance(one.payload, HoldPlaced)}
+        events = [one for one in events if not (one.user in tally.held and isinstance(one.payload, ERASING))]
         tally.faults += [f"{fault}: {attempt}" for fault in faults(world, attempt, answer, shown, events)]
     return tally
 
