@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import json
 import math
 import os
+import runpy
+import sys
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import msgspec
 import pytest
 
+from benchmarks.labelled import read
 from hearth.config.environment import prepare_environment
 from hearth.config.load import parse_settings
 from hearth.gateway.model import LiteLLMModel, extraction_model
@@ -22,6 +27,7 @@ from hearth.memory.extract.question import SCHEMA
 from hearth.memory.ports import ModelRequest
 from hearth.memory.types import Usage
 from hearth.testing.provider import ScriptedProvider
+from hearth.testing.reply import Reply, Request
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:pydantic")
 """Of forms that LiteLLM makes when it is first used."""
@@ -34,6 +40,7 @@ ASKED = ModelRequest(
     seconds=20,
 )
 HELD_TO = msgspec.structs.replace(ASKED, schema=SCHEMA)
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 ANSWER = '{"facts": []}'
 
 
@@ -181,3 +188,41 @@ async def test_nothing_of_it_is_logged_or_cached_by_litellm(
             await asyncio.sleep(0.01)
     assert "Asked by a client." in str(told)
     assert "chess" not in str(told) + str(litellm.cache.cache.cache_dict)
+
+
+def test_the_measure_of_extraction_reads_through_a_model_and_tells_what_it_took(
+    provider: ScriptedProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its name and the usual variables; an answer that is unusable and a claim without words count."""
+    known = {one.user: one for one in read("dev")}
+
+    def answer(request: Request) -> Reply:
+        (page,) = json.loads(request.user_text)
+        facts = [{**msgspec.structs.asdict(one), "statement": one.quote} for one in known[page["said"]].facts]
+        invented = {"statement": "I own a boat.", "quote": "I own a boat"}
+        told = json.dumps({"facts": [*facts, invented]}) if facts else "Sorry."
+        return Reply(text=told, usage=Usage(input=30, output=5))
+
+    provider.answer = answer
+    monkeypatch.setenv("OPENAI_API_BASE", provider.openai_url)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    found = tmp_path / "found.json"
+    given = ["extraction.py", "--model", "openai/gpt-4o-mini", "--most", "20", "--json", str(found)]
+    monkeypatch.setattr(sys, "argv", given)
+    runpy.run_path(str(BENCHMARKS / "extraction.py"), run_name="__main__")
+    tables = json.loads(found.read_text())["tables"]
+    (whole,) = tables["openai/gpt-4o-mini"]
+    assert (whole["exchanges"], whole["missed"], whole["wrong"]) == (20, 0, 0)
+    with_facts = sum(bool(one.facts) for one in list(known.values())[:20])
+    assert tables["spent"] == [
+        {
+            "": "openai/gpt-4o-mini",
+            "calls": 20,
+            "input tokens": 600,
+            "output tokens": 100,
+            "dollars": "0.000150",
+            "unusable answers": 20 - with_facts,
+            "refused claims": with_facts,
+        }
+    ]
