@@ -4,6 +4,7 @@
 
 writes the table into the page, from a run of a gateway and a worker over real servers (Qdrant's REST
 interface stands in for that one, and for PostgreSQL what it can't be made to do is done to its rights).
+With `ONLY=redis` in the environment the faults of that name are tried, and the page's other rows stay.
 """
 
 from __future__ import annotations
@@ -30,10 +31,12 @@ from hearth.testing.provider import ScriptedProvider
 from hearth.testing.reply import Reply
 from tests.acceptance.conftest import ADMIN, APP, GatewayProcess, start, start_worker, stop
 from tests.acceptance.failing_embedder import VARIABLE
+from tests.acceptance.reader import READ, Reader, configure
 from tests.acceptance.shared import Servers, shared_servers
 from tests.acceptance.talk import Answer, RouteName, ask, remember
+from tests.faults import Mode, Relay, relay
 
-PartName = Literal["redis", "postgres", "qdrant", "embedder"]
+PartName = Literal["redis", "postgres", "qdrant", "embedder", "extraction model"]
 
 SAID = "I keep my bicycle in the cellar of the library."
 QUESTION = "Where do I keep my bicycle?"
@@ -47,6 +50,7 @@ HEALTH_PART: dict[PartName, str] = {
     "postgres": "log",
     "qdrant": "long_term",
     "embedder": "recall",
+    "extraction model": "extraction",
 }
 WELL_SECONDS = 90.0
 """For a part to be well again, by itself."""
@@ -59,9 +63,18 @@ class World:
 
     servers: Servers
     gateway: GatewayProcess
+    worker: GatewayProcess
+    reader: Reader
+    model: Relay
+    """By which the worker reaches the model that reads facts, and nobody else does anything."""
     redis: Redis
     """One connection, not through the relay, that is there before any fault."""
     embedder: Path
+
+    def relay(self, part: PartName) -> Relay:
+        """That by which the part is reached."""
+        found: Relay = self.model if part == "extraction model" else getattr(self.servers, part)
+        return found
 
     def set_redis(self, *, cut: bool = False, **values: str) -> None:
         """Settings of the running Valkey; `cut` hangs up on everybody else."""
@@ -101,12 +114,12 @@ class Fault:
         return f"{self.part} {self.way}"
 
 
-def _relayed(part: PartName, way: str, mode: Any) -> Fault:
+def _relayed(part: PartName, way: str, mode: Mode) -> Fault:
     def begin(world: World) -> None:
-        getattr(world.servers, part).mode = mode
+        world.relay(part).mode = mode
 
     def end(world: World) -> None:
-        getattr(world.servers, part).mode = "pass"
+        world.relay(part).mode = "pass"
 
     return Fault(part, way, begin, end)
 
@@ -119,6 +132,16 @@ def _embedder(way: str, word: str) -> Fault:
         lambda world: _write(world.embedder, ""),
         excused=True,
     )
+
+
+def _refusing(way: str, status: int) -> Fault:
+    def answer_with(status: int) -> Act:
+        def begin(world: World) -> None:
+            world.reader.status = status
+
+        return begin
+
+    return Fault("extraction model", way, answer_with(status), answer_with(200))
 
 
 def _write(path: Path, word: str) -> None:
@@ -136,17 +159,16 @@ def _status(code: int) -> Act:
     return set_status
 
 
+_RELAYED: tuple[tuple[str, Mode], ...] = (
+    ("stopped", "refuse"),
+    ("hung", "hang"),
+    ("slow (2 s)", "slow"),
+    ("cut amid its answers", "cut"),
+)
+_SERVERS: tuple[PartName, ...] = ("redis", "postgres", "qdrant")
+
 FAULTS: tuple[Fault, ...] = (
-    *(
-        _relayed(part, way, mode)
-        for part in ("redis", "postgres", "qdrant")
-        for way, mode in (
-            ("stopped", "refuse"),
-            ("hung", "hang"),
-            ("slow (2 s)", "slow"),
-            ("cut amid its answers", "cut"),
-        )
-    ),
+    *(_relayed(part, way, mode) for part in _SERVERS for way, mode in _RELAYED),
     Fault(
         "redis",
         "out of memory",
@@ -200,6 +222,9 @@ FAULTS: tuple[Fault, ...] = (
     _embedder("hung", "hang"),
     _embedder("raises", "raise"),
     _embedder("its process dies", "die"),
+    *(_relayed("extraction model", way, mode) for way, mode in _RELAYED),
+    _refusing("wrong key (401)", 401),
+    _refusing("overloaded (429)", 429),
 )
 
 
@@ -238,6 +263,8 @@ def world(provider: ScriptedProvider, folder: Path, *, deadline_ms: int = 500) -
         servers = stack.enter_context(shared_servers())
         with psycopg.connect(servers.postgres_url, autocommit=True) as db:
             db.execute("CREATE ROLE hearth LOGIN; GRANT CREATE ON DATABASE postgres TO hearth")
+        model = stack.enter_context(relay(("127.0.0.1", provider.port)))
+        provider.answer = reader = Reader(REPLY, "Parcel number")
         url = f"postgresql://hearth@127.0.0.1:{servers.postgres.port}/postgres"
         settings = {
             "postgres_url": url,
@@ -245,16 +272,23 @@ def world(provider: ScriptedProvider, folder: Path, *, deadline_ms: int = 500) -
             "recall": {"deadline_ms": deadline_ms},
         }
         environment = {VARIABLE: str(embedder), "PYTHONPATH": str(ROOT)}
-        worker = start_worker(
-            servers.config(provider, folder / "worker", **settings), folder / "worker", **environment
-        )
-        stack.callback(_end, worker)
-        gateway = start(
-            servers.config(provider, folder / "gateway", **settings), folder / "gateway", **environment
-        )
-        stack.callback(_end, gateway)
+        processes = []
+        for name, started in (("worker", start_worker), ("gateway", start)):
+            config = servers.config(provider, folder / name, **settings)
+            configure(config, f"http://127.0.0.1:{model.port}/v1")
+            processes.append(started(config, folder / name, **environment))
+            stack.callback(_end, processes[-1])
+        worker, gateway = processes
         redis = stack.enter_context(Redis(port=servers.valkey.port, single_connection_client=True))
-        yield World(servers=servers, gateway=gateway, redis=redis, embedder=embedder)
+        yield World(
+            servers=servers,
+            gateway=gateway,
+            worker=worker,
+            reader=reader,
+            model=model,
+            redis=redis,
+            embedder=embedder,
+        )
 
 
 def _end(process: GatewayProcess) -> None:
@@ -268,6 +302,8 @@ class Trial:
     def __init__(self, world: World, fault: Fault, baseline: dict[Way, float]) -> None:
         self._world, self._fault, self._baseline = world, fault, baseline
         self._user = str(fault)
+        self._reads = fault.part == "extraction model"
+        """Whether a model reads what is told."""
         self._told: list[str] = []
         self.outcome = Outcome(fault=fault)
 
@@ -282,7 +318,7 @@ class Trial:
             with ThreadPoolExecutor(at_once) as threads:
                 answers = list(threads.map(self._tell, range(calls), cycle(WAYS)))
             self._note(answers)
-            self.outcome.named = _named(self._world.gateway, self._fault)
+            self.outcome.named = self._await_named() if self._reads else self._named()
         finally:
             self._fault.end(self._world)
         self.outcome.counted = _failures(self._world.gateway) - before
@@ -295,7 +331,8 @@ class Trial:
         self._told.append(text)
         started = time.perf_counter()
         try:
-            answer = ask(self._world.gateway, self._user, text, route=way[0], stream=way[1])
+            key = READ if self._reads else APP
+            answer = ask(self._world.gateway, self._user, text, route=way[0], stream=way[1], key=key)
         except httpx.HTTPError:
             return None, time.perf_counter() - started, way
         return answer, time.perf_counter() - started, way
@@ -310,10 +347,25 @@ class Trial:
             status, reason = (answer.headers.get(f"x-hearth-{name}", "") for name in ("status", "reason"))
             self.outcome.said[f"{status}: {reason}" if reason else status] += 1
 
+    def _named(self) -> str:
+        """The part's own account or, where it takes itself to be well, that of the recalls without it."""
+        parts = _parts(self._world.worker, "/health") if self._reads else _health(self._world.gateway)
+        own, recall = parts[HEALTH_PART[self._fault.part]], parts.get("recall")
+        missed = recall and not self._fault.excused and any("without" in one for one in recall["reasons"])
+        said = recall if missed and not own["reasons"] else own
+        return f"{said['status']}: {'; '.join(said['reasons'])}" if said["reasons"] else str(said["status"])
+
+    def _await_named(self) -> str:
+        """The same once the part has failed: no call waits for it, so that they may be over before."""
+        started = time.monotonic()
+        while (named := self._named()) == "ok" and time.monotonic() - started < WELL_SECONDS:
+            time.sleep(0.1)
+        return named
+
     def _await_well(self) -> None:
         started = time.monotonic()
         while time.monotonic() - started < WELL_SECONDS:
-            self.outcome.wanting = _wanting(self._world.gateway) or self._forgotten()
+            self.outcome.wanting = _wanting(self._world.gateway) or self._unread() or self._forgotten()
             if not self.outcome.wanting:
                 self.outcome.recalled = True
                 break
@@ -327,6 +379,16 @@ class Trial:
             if answer.headers.get("x-hearth-status") != "ok" or not answer.recalled:
                 return f"{question} {answer.headers}"
         return ""
+
+    def _unread(self) -> str:
+        """What no fact or more than one was read of, where a model reads."""
+        if not self._reads:
+            return ""
+        with self._world.gateway.client(APP, **{"x-hearth-user": self._user}) as client:
+            found = client.get("/memory/v1/memories", params={"types": "fact", "limit": 100}).json()["items"]
+        facts = Counter(one["text"] for one in found)
+        lacking = [text for text in self._told if facts[text.removesuffix(f" {QUESTION}")] != 1]
+        return f"{len(lacking)} of {len(self._told)} are not read once" if lacking else ""
 
     def _check_kept(self) -> None:
         with self._world.gateway.client(APP, **{"x-hearth-user": self._user}) as client:
@@ -352,30 +414,27 @@ def measure(world: World, *, rounds: int) -> dict[Way, float]:
 
 
 def _health(gateway: GatewayProcess) -> dict[str, Any]:
-    with gateway.client(ADMIN) as client:
-        found: dict[str, Any] = client.get("/memory/v1/health").json()
+    """The parts of the gateway's health."""
+    return _parts(gateway, "/memory/v1/health")
+
+
+def _parts(process: GatewayProcess, path: str) -> dict[str, Any]:
+    with process.client(ADMIN) as client:
+        found: dict[str, Any] = client.get(path).json()["parts"]
         return found
-
-
-def _named(gateway: GatewayProcess, fault: Fault) -> str:
-    """The part's own account or, where it takes itself to be well, that of the recalls without it."""
-    parts = _health(gateway)["parts"]
-    own, recall = parts[HEALTH_PART[fault.part]], parts["recall"]
-    missed = not fault.excused and any("without" in one for one in recall["reasons"])
-    said = recall if missed and not own["reasons"] else own
-    return f"{said['status']}: {'; '.join(said['reasons'])}" if said["reasons"] else str(said["status"])
 
 
 def _wanting(gateway: GatewayProcess) -> str:
     """The first part that is not well yet, with what it says; empty where all are and nothing waits."""
-    parts = _health(gateway)["parts"]
+    parts = _health(gateway)
     behind = parts["worker"]["numbers"].get("lag", {"": 1})
+    unread = parts.get("extraction", {"numbers": {"lag": 1}})["numbers"]["lag"]
     for name in ("log", "short_term", "long_term"):
         slow_disk = name == "log" and parts[name]["status"] == "degraded"
         if parts[name]["status"] != "ok" and not slow_disk:
             return f"{name}: {parts[name]}"
-    if parts["spool"]["numbers"]["waiting"] or any(behind.values()):
-        return f"spool: {parts['spool']}, worker: {parts['worker']}"
+    if parts["spool"]["numbers"]["waiting"] or any(behind.values()) or unread:
+        return f"spool: {parts['spool']}, worker: {parts['worker']}, unread: {unread}"
     return ""
 
 
@@ -408,6 +467,17 @@ def table(outcomes: list[Outcome]) -> str:
     return "\n".join(rows)
 
 
+def merged(old: str, new: str) -> str:
+    """The new table with the old one's rows of faults that it has not."""
+    rows = _by_fault(old) | _by_fault(new)
+    known = [rows[key] for fault in FAULTS if (key := (fault.part, fault.way)) in rows]
+    return "\n".join([*new.splitlines()[:2], *known])
+
+
+def _by_fault(table: str) -> dict[tuple[str, ...], str]:
+    return {tuple(line.strip("| ").split(" | ")[:2]): line for line in table.splitlines()}
+
+
 def main(page: Path | None, *, only: str = "", calls: int = 36) -> int:
     """Run the matrix and write its table into the page; 1 where anything is not as it should be."""
     outcomes: list[Outcome] = []
@@ -418,8 +488,9 @@ def main(page: Path | None, *, only: str = "", calls: int = 36) -> int:
             outcomes += _tried(provider, faults, calls=calls)
     if page is not None:
         before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-        _, _, after = rest.partition(END)
-        page.write_text(f"{before}{BEGIN}\n{table(outcomes)}\n{END}{after}", encoding="utf-8")
+        old, _, after = rest.partition(END)
+        new = merged(old, table(outcomes))
+        page.write_text(f"{before}{BEGIN}\n{new}\n{END}{after}", encoding="utf-8")
     return int(not all(sound(one) for one in outcomes))
 
 
