@@ -34,6 +34,9 @@ class ShortTermSettings(Section):
     important: Share | None = Field(
         default=None, description="Importance from which a page outlives others (0.7)."
     )
+    summary_tokens: Tokens | None = Field(
+        default=None, description="Of the running summary of what left of one session (400); 0: none."
+    )
 
 
 class SegmentSettings(Section):

@@ -231,6 +231,8 @@ class Flow:
     ) -> PlacedBlock:
         """Recall for a new exchange, without what the request or a server-held chain already holds."""
         budget, budget_from = _room(request, dialogue, identity, earlier, window)
+        if not request.previous_response_id:  # else the provider holds all of the session
+            view = msgspec.structs.replace(view, summary=opened.summary)
         query = Query(
             text=dialogue.user_text,
             before=dialogue.before,

@@ -111,6 +111,7 @@ from hearth.memory.types import (
     Shelf,
     ShortTermView,
     Step,
+    SummaryLine,
     Usage,
 )
 from hearth.memory.verify import Verifier
@@ -154,6 +155,8 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True):
     generation: int
     mode: SessionMode = "on"
     """What memory does in the session."""
+    summary: tuple[SummaryLine, ...] = ()
+    """What has left short-term memory of the session."""
     last_call: datetime | None = None
     """When the session's last reply was finished; None where this request's history does not tell."""
 
@@ -273,6 +276,7 @@ class Engine:
             parent=parent,
             generation=state.generation,
             mode=state.mode,
+            summary=state.summary,
             last_call=hit.at if hit else None,
         )
 

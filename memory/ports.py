@@ -36,6 +36,7 @@ from hearth.memory.types import (
     SessionMode,
     Shelf,
     ShortTermView,
+    SummaryLine,
     Tails,
     Usage,
     Vector,
@@ -155,6 +156,8 @@ class CallState(msgspec.Struct, frozen=True, kw_only=True):
     """An earlier capture of the same canonical request in the last ten minutes."""
     mode: SessionMode = "on"
     """Of the session that is named or found."""
+    summary: tuple[SummaryLine, ...] = ()
+    """What has left short-term memory of that session."""
 
 
 class KnownDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -716,6 +719,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """Pages that no segment has, and bytes of their texts."""
     sessions: int
     """That those pages are of."""
+    summaries: int
+    """Sessions of which something has left, summed up."""
     oldest: datetime | None
     """When the first of them was said."""
     heats: dict[str, Heat]
@@ -764,6 +769,12 @@ class MidTerm(Protocol):
 
     async def segments_named(self, tenant: str, user: str, ids: Sequence[str]) -> list[KnownSegment]:
         """Those of the user's segments, whosever agent's they are."""
+        ...
+
+    async def summaries(
+        self, tenant: str, user: str, owner: str, sessions: Sequence[str]
+    ) -> dict[str, tuple[SummaryLine, ...]]:
+        """The running summaries of those sessions that have one, of the owner's pages alone, by session."""
         ...
 
     async def standing(self, scope: Scope, *, since: datetime) -> Standing:

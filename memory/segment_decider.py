@@ -1,4 +1,6 @@
-"""The segment decider: moves pages beyond short-term memory into segments, keeps heat, promotes, evicts."""
+"""The segment decider: moves pages beyond short-term memory into segments, keeps heat, promotes, evicts, and
+sums up what left of each session.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,14 @@ from hearth.memory.events.kinds import (
     SegmentEvicted,
     SegmentPinned,
     SegmentPromoted,
+    SessionSummarised,
     is_decided,
 )
 from hearth.memory.policies import PolicyOf
 from hearth.memory.ports import Clock, EventLog, LongTerm, MidTerm
 from hearth.memory.runner import all_different
 from hearth.memory.segmenting import Known, Segmenting
+from hearth.memory.summarising import summaries
 from hearth.memory.tiers.pages import decisions
 from hearth.memory.types import DrawnItem, Memory, Page, Scope
 
@@ -96,6 +100,7 @@ class SegmentDecider:
                     work.visit(await self._visited(event, items), exchange)
             await work.fill()
             made += await work.end()
+            made += await self._summaries(event, scope, work)
         for payload in made:
             if isinstance(payload, SegmentPromoted | SegmentEvicted):
                 metrics.SEGMENTS.labels(str(payload.__struct_config__.tag)).inc()
@@ -130,6 +135,18 @@ class SegmentDecider:
             at=event.occurred_at,
             now=self._clock.now(),
             known=await self._segments(event, scope.owner),
+        )
+
+    async def _summaries(self, event: Event, scope: Scope, work: Segmenting) -> list[SessionSummarised]:
+        return await summaries(
+            event,
+            scope,
+            work.gone,
+            work.outliving,
+            log=self._log,
+            mid_term=self._mid_term,
+            tokens=self._policy(event.tenant, "", "").short_term.summary_tokens,
+            now=self._clock.now(),
         )
 
     async def _segments(self, event: Event, owner: str) -> Known:

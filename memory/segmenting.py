@@ -22,6 +22,7 @@ from hearth.memory.events.kinds import (
     SegmentVisited,
 )
 from hearth.memory.ports import EventLog, KnownSegment, LongTerm, MemoryFilter, MidTerm, WaitingPage
+from hearth.memory.summarising import Gone
 from hearth.memory.tiers.episodes import episode_text
 from hearth.memory.tiers.fading import Left, fading
 from hearth.memory.tiers.heat import Heat, touch, warmth, with_page
@@ -71,7 +72,9 @@ class Known(msgspec.Struct, kw_only=True):
 
 
 class Segmenting:
-    """What one event does to the segments of one owner. `made` has the decisions, in order, after `end`."""
+    """What one event does to the segments of one owner. `made` has the decisions, in order, after `end`;
+    `gone` the pages that left short-term memory, `outliving` older ones of the same sessions that did not.
+    """
 
     def __init__(
         self,
@@ -96,6 +99,8 @@ class Segmenting:
         self._changed: set[str] = set()
         self._after: list[Payload] = []
         self.made: list[Payload] = []
+        self.gone: list[Gone] = []
+        self.outliving: list[WaitingPage] = []
 
     # -- what can happen -------------------------------------------------------------------------------
 
@@ -112,6 +117,9 @@ class Segmenting:
             page = await self._log.record(*self._user, one.id) if one.id in vectors else None
             if isinstance(page, Page):
                 self._move(page, by_id[one.id], vectors[one.id], one.reason)
+        latest = {one.page.scope.session: one.page.occurred_at for one in self.gone}
+        staying = (page for page in waiting if page.id not in ids)
+        self.outliving = [page for page in staying if page.at < latest.get(page.session, page.at)]
 
     async def take_out(self, page: str) -> None:
         """A page left the live branch: its segment is made anew without it."""
@@ -213,6 +221,7 @@ class Segmenting:
         return overflow(pages, self._now, self._policy.short_term)[:_AT_ONCE]
 
     def _move(self, page: Page, waiting: WaitingPage, vector: Embedding, reason: str) -> None:
+        self.gone.append(Gone(page, waiting.facts > 0))
         shape = shape_of(page, vector)
         found = place(shape, list(self._segments.values()), self._policy.segments)
         if found.segment is None:

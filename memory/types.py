@@ -604,6 +604,22 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     source: Literal["live", "import"] = "live"
 
 
+class SummaryLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A sentence of a session's running summary, in the user's own words."""
+
+    page: str
+    """The exchange in which it was said."""
+    at: datetime
+    """When that was."""
+    text: str
+    important: bool = False
+    """A fact rests on its exchange."""
+    rank: int = 0
+    """Among the summary's lines: 0 of the one that matters most."""
+    outdated: tuple[Outdated, ...] = ()
+    """What in it holds only until a later day."""
+
+
 class ShortTermView(msgspec.Struct, frozen=True, kw_only=True):
     """What short-term memory holds for a user, read in one round trip."""
 
@@ -619,6 +635,8 @@ class ShortTermView(msgspec.Struct, frozen=True, kw_only=True):
     """False where the store has never heard of the user, or has lost all: the log's pages then come back."""
     reachable: bool = True
     """False of the empty view that stands for a store that is late or down."""
+    summary: tuple[SummaryLine, ...] = ()
+    """What has left it of the current session, oldest first; it comes with the look-up of the session."""
 
 
 class ImportedTurn(msgspec.Struct, frozen=True, kw_only=True):
@@ -680,6 +698,8 @@ class SessionInfo(msgspec.Struct, frozen=True, kw_only=True):
     started_at: datetime
     last_at: datetime
     memory: SessionMode = "on"
+    summary: tuple[SummaryLine, ...] = ()
+    """What has left short-term memory, oldest first."""
 
 
 SEVEN_DAYS = timedelta(days=7)

@@ -383,11 +383,28 @@ class ExchangePage(BaseModel):
     next: str | None = Field(description="The `cursor` of the next page; null at the end.")
 
 
+class SummaryLineOut(BaseModel):
+    """A sentence of a session's running summary, as its user said it."""
+
+    model_config = example(exchange=EXCHANGE_ID, at=WHEN, text="I am allergic to peanuts.")
+
+    exchange: str = Field(description="In which it was said.")
+    at: datetime
+    text: str
+
+
 class SessionOut(BaseModel):
     """One conversation."""
 
     model_config = example(
-        id="5a1c", user="alice", agent="default", exchanges=12, started_at=WHEN, last_at=WHEN, memory="on"
+        id="5a1c",
+        user="alice",
+        agent="default",
+        exchanges=12,
+        started_at=WHEN,
+        last_at=WHEN,
+        memory="on",
+        summary=[],
     )
 
     id: str
@@ -397,6 +414,7 @@ class SessionOut(BaseModel):
     started_at: datetime
     last_at: datetime
     memory: SessionMode = Field(description="`read` and `off`: it is private, nothing of it is captured.")
+    summary: list[SummaryLineOut] = Field(description="What has left short-term memory of it, summed up.")
 
     @classmethod
     def of(cls, session: types.SessionInfo) -> SessionOut:
@@ -409,6 +427,7 @@ class SessionOut(BaseModel):
             started_at=session.started_at,
             last_at=session.last_at,
             memory=session.memory,
+            summary=[SummaryLineOut(exchange=one.page, at=one.at, text=one.text) for one in session.summary],
         )
 
 

@@ -41,6 +41,7 @@ SHORT_TERM: dict[str, Any] = {
     "tokens": 1102,
     "tokens_limit": 8000,
     "sessions": 2,
+    "summaries": 1,
     "oldest": WHEN,
 }
 MID_TERM: dict[str, Any] = {
@@ -75,6 +76,7 @@ class ShortTermOut(BaseModel):
     tokens: int = Field(description="About as many, by four bytes each.")
     tokens_limit: int
     sessions: int = Field(description="Conversations that they are of.")
+    summaries: int = Field(description="Conversations of which something has left, summed up.")
     oldest: datetime | None = Field(description="When the first of them was said; null where there is none.")
 
 
@@ -287,6 +289,7 @@ def _short_term(found: look.Tiers, policy: LifePolicy) -> ShortTermOut:
         tokens=standing.waiting_bytes // BYTES_PER_TOKEN,
         tokens_limit=policy.short_term.tokens,
         sessions=standing.sessions,
+        summaries=standing.summaries,
         oldest=standing.oldest,
     )
 

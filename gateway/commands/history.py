@@ -38,10 +38,18 @@ def sessions(
         say_json({"items": page["items"]})
         return
     rows = [
-        (s["id"], s["agent"], s["exchanges"], moment(s["started_at"]), moment(s["last_at"]), s["memory"])
+        (
+            s["id"],
+            s["agent"],
+            s["exchanges"],
+            moment(s["started_at"]),
+            moment(s["last_at"]),
+            s["memory"],
+            len(s["summary"]),
+        )
         for s in page["items"]
     ]
-    table(("session", "agent", "exchanges", "started", "last", "memory"), rows)
+    table(("session", "agent", "exchanges", "started", "last", "memory", "summed up"), rows)
 
 
 def private(

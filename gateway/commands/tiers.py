@@ -109,6 +109,7 @@ def _tiers(found: Answer) -> list[tuple[str, str]]:
     short, mid, long, flow = (found[name] for name in ("short_term", "mid_term", "long_term", "flow"))
     pages = f"{short['pages']} of {short['pages_limit']} pages, of {_some(short['sessions'], 'session')}"
     tokens = f"{short['tokens']:,} of {short['tokens_limit']:,} tokens"
+    summed = f", {_some(short['summaries'], 'session')} summed up" if short["summaries"] else ""
     since = f", since {moment(short['oldest'])}" if short["oldest"] else ""
     most = "" if mid["segments_limit"] is None else f" of {mid['segments_limit']:,}"
     segments = f"{mid['segments']:,}{most} segments, of {_some(mid['pages'], 'page')}"
@@ -119,7 +120,7 @@ def _tiers(found: Answer) -> list[tuple[str, str]]:
     gone = f"{flow['promoted']:,} promoted, {flow['evicted']:,} evicted"
     new = f"{_some(flow['memories_added'], 'memory', 'memories')} added"
     return [
-        ("short-term", f"{pages}, {tokens}{since}"),
+        ("short-term", f"{pages}, {tokens}{since}{summed}"),
         ("mid-term", f"{segments}, {size}; {mid['evicted']:,} have left"),
         ("long-term", f"{facts}, {rest}"),
         (f"{flow['days']} days", f"{moved}, {gone}; {new}"),

@@ -104,6 +104,11 @@ OTHERS = (
     ),
     Table("labels", ("seq",), ("seq", "user_id", "trace", "tags", "metadata")),
     Table("switched", ("user_id", "session"), ("user_id", "session", "mode", "seq")),
+    Table(
+        "summaries",
+        ("user_id", "owner", "session"),
+        ("user_id", "owner", "session", "seq", "lines"),
+    ),
     Table("forgettings", ("user_id", "id"), ("user_id", "id", "seq", "until", "state")),
     Table("chunks", ("user_id", "document", "position"), ("user_id", "document", "position", "body")),
     Table(

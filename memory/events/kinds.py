@@ -30,6 +30,7 @@ from hearth.memory.types import (
     Segment,
     SessionMode,
     Step,
+    SummaryLine,
     Tails,
     Usage,
     utc,
@@ -191,6 +192,18 @@ class SessionSwitched(msgspec.Struct, frozen=True, kw_only=True, tag="session.sw
     """The provider's id of its reply."""
     tails: Tails = Tails()
     """By which the next call finds the session, where the client names none; digests alone."""
+
+
+class SessionSummarised(
+    msgspec.Struct, frozen=True, kw_only=True, tag="session.summarised", tag_field="kind"
+):
+    """What has left short-term memory of a session, summed up; in place of all that was said so before."""
+
+    session: str
+    owner: str
+    """Whose pages they are, as `Scope.owner`."""
+    lines: tuple[SummaryLine, ...]
+    """Oldest first. A forgotten exchange takes its own along."""
 
 
 class ForgetAsked(msgspec.Struct, frozen=True, kw_only=True, tag="forget.asked", tag_field="kind"):
@@ -419,6 +432,7 @@ Payload: TypeAlias = (
     | MemoryWithdrawn
     | PageForgotten
     | SessionSwitched
+    | SessionSummarised
     | ForgetAsked
     | ForgetUndone
     | ForgetDone
@@ -457,6 +471,7 @@ VERSIONS: dict[str, int] = {
     "memory.withdrawn": 1,
     "page.forgotten": 1,
     "session.switched": 1,
+    "session.summarised": 1,
     "forget.asked": 1,
     "forget.undone": 1,
     "forget.done": 1,

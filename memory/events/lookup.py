@@ -10,6 +10,7 @@ import msgspec
 
 from hearth.memory.events.codec import micros, moment
 from hearth.memory.events.kinds import UNKNOWN, Event, SessionSwitched, StepCaptured
+from hearth.memory.events.mid_term import lines_of
 from hearth.memory.events.sql import GENERATION, USER, Database, Row, Rows, number_of
 from hearth.memory.ports import CallState
 from hearth.memory.types import SEVEN_DAYS, Outcome, RetryHit, Scope, SessionHit, SessionMode, Tails
@@ -36,6 +37,8 @@ class _Step(NamedTuple):
     response_id: str
     mode: SessionMode
     """Of its session."""
+    summary: str | None
+    """Of its session, as its row has it."""
 
 
 class _Question(NamedTuple):
@@ -64,11 +67,19 @@ def open_call(
         f"SELECT mode FROM switched WHERE user_id = {USER} AND session = ?",
         (scope.tenant, scope.user, scope.session),
     )
+    summed = db.execute(
+        f"SELECT lines FROM summaries WHERE user_id = {USER} AND owner = ? AND session = ?",
+        (scope.tenant, scope.user, scope.owner, scope.session),
+    )
     generation = number_of(known)
     state = _decided(questions, answers, _steps_of(unwritten, scope, generation), tails, now, generation)
     if scope.session:
         waiting = _mode_waiting(unwritten, scope)
-        state = msgspec.structs.replace(state, mode=waiting or (switched.fetchone() or ("on",))[0])
+        state = msgspec.structs.replace(
+            state,
+            mode=waiting or (switched.fetchone() or ("on",))[0],
+            summary=lines_of((summed.fetchone() or ("",))[0]),
+        )
     return state
 
 
@@ -93,11 +104,13 @@ def _decided(
     found = {one.column: _found(one, answers.get(one.column, ()), waiting) for one in questions}
     retries, answered = found.get("retry_key"), found.get("response_id")
     step = answered[0] if answered else _by_tails(found, tails, now)
+    of_session = step or (retries[0] if retries else None)
     return CallState(
         generation=generation,
         hit=SessionHit(session=step.session, exchange=step.exchange, at=moment(step.at)) if step else None,
         retry=_retry(retries[0]) if retries else None,
-        mode=step.mode if step else retries[0].mode if retries else "on",
+        mode=of_session.mode if of_session else "on",
+        summary=lines_of(of_session.summary) if of_session else (),
     )
 
 
@@ -165,6 +178,7 @@ def _step_of(event: Event, payload: StepCaptured | SessionSwitched) -> _Step:
             retry_key="",
             response_id=payload.response_id,
             mode=payload.mode,
+            summary=None,
             **msgspec.structs.asdict(payload.tails),
         )
     step = payload.step
@@ -176,6 +190,7 @@ def _step_of(event: Event, payload: StepCaptured | SessionSwitched) -> _Step:
         retry_key=step.retry_key,
         response_id=step.response_id,
         mode="on",
+        summary=None,
         **msgspec.structs.asdict(step.tails),
     )
 
@@ -187,14 +202,17 @@ def _ask(db: Database, scope: Scope, question: _Question) -> Rows:
     within |= {"session": scope.session} if scope.session else {}
     conditions = "".join(f" AND k.{name} = ?" for name in within)
     column = question.column
-    *fields, _ = _Step._fields
+    *fields, _, _ = _Step._fields
     sql = (
-        f"SELECT {', '.join(f'k.{field}' for field in fields)}, coalesce(w.mode, 'on') FROM step_keys k"
-        " LEFT JOIN switched w ON w.user_id = k.user_id AND w.session = k.session"
+        f"SELECT {', '.join(f'k.{field}' for field in fields)}, coalesce(w.mode, 'on'), m.lines"
+        " FROM step_keys k LEFT JOIN switched w ON w.user_id = k.user_id AND w.session = k.session"
+        " LEFT JOIN summaries m ON m.user_id = k.user_id AND m.owner = ? AND m.session = k.session"
         f" WHERE k.user_id = {USER} AND k.{column} = ? AND k.{column} <> '' AND k.at >= ?{conditions}"
         f" ORDER BY k.at DESC, k.seq DESC LIMIT {_MOST}"
     )
-    return db.execute(sql, (scope.tenant, scope.user, question.key, micros(question.since), *within.values()))
+    return db.execute(
+        sql, (scope.owner, scope.tenant, scope.user, question.key, micros(question.since), *within.values())
+    )
 
 
 def _found(question: _Question, rows: Iterable[Row], unwritten: Sequence[_Step]) -> list[_Step]:

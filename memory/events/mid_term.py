@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from hearth.memory.events.archive import payload_of
 from hearth.memory.events.codec import moment
 from hearth.memory.events.kinds import SegmentChanged
 from hearth.memory.events.sql import USER, Database, Row, marks
 from hearth.memory.ports import KnownSegment, WaitingPage
 from hearth.memory.tiers.heat import Heat
+from hearth.memory.types import SummaryLine
+
+_LINES = msgspec.json.Decoder(tuple[SummaryLine, ...])
 
 _SEGMENTS = (
     "SELECT s.id, s.owner, s.state, s.level, s.touched, s.fade, s.counted_by, s.episode, s.changed,"
@@ -82,6 +87,25 @@ def _page(row: Row) -> WaitingPage:
         visited=None if row[6] is None else moment(row[6]),
         facts=row[7],
     )
+
+
+def summaries(
+    db: Database, tenant: str, user: str, owner: str, sessions: Sequence[str]
+) -> dict[str, tuple[SummaryLine, ...]]:
+    """See `MidTerm.summaries`."""
+    if not sessions:
+        return {}
+    found = db.execute(
+        f"SELECT session, lines FROM summaries WHERE user_id = {USER} AND owner = ?"
+        f" AND session IN ({marks(sessions)})",
+        (tenant, user, owner, *sessions),
+    )
+    return {row[0]: lines_of(row[1]) for row in found}
+
+
+def lines_of(told: str | None) -> tuple[SummaryLine, ...]:
+    """The lines of a summary's row; none where there is no row."""
+    return _LINES.decode(told) if told else ()
 
 
 def segments_of(db: Database, tenant: str, user: str, pages: Sequence[str]) -> dict[str, str]:

@@ -20,6 +20,7 @@ from hearth.memory.events.kinds import (
     PageOutdated,
     StepCaptured,
 )
+from hearth.memory.events.mid_term import lines_of
 from hearth.memory.events.sql import GENERATION, REACHED, USER, Database, Row, marks, number_of
 from hearth.memory.extract.attributes import subject_key
 from hearth.memory.filters import fold_text
@@ -509,7 +510,9 @@ def sessions(
 ) -> list[SessionInfo]:
     """A page of sessions, newest first."""
     sql = (
-        "SELECT s.id, s.agent, s.isolated, s.exchanges, s.started, s.last, coalesce(w.mode, 'on')"
+        "SELECT s.id, s.agent, s.isolated, s.exchanges, s.started, s.last, coalesce(w.mode, 'on'),"
+        " (SELECT m.lines FROM summaries m WHERE m.user_id = s.user_id AND m.session = s.id"
+        " ORDER BY m.seq DESC LIMIT 1)"
         " FROM sessions s"
         " LEFT JOIN switched w ON w.user_id = s.user_id AND w.session = s.id"
         f" WHERE s.user_id = {USER}"
@@ -530,6 +533,7 @@ def _session_of(row: Row, tenant: str, user: str) -> SessionInfo:
         started_at=moment(row[4]),
         last_at=moment(row[5]),
         memory=row[6],
+        summary=lines_of(row[7]),
     )
 
 

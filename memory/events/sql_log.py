@@ -66,6 +66,7 @@ from hearth.memory.types import (
     SessionInfo,
     SessionMode,
     Shelf,
+    SummaryLine,
     Tails,
 )
 
@@ -440,6 +441,12 @@ class SqlLog(SqlOffice, ABC):
     async def segments_named(self, tenant: str, user: str, ids: Sequence[str]) -> list[KnownSegment]:
         """See `MidTerm.segments_named`."""
         return await self._read(lambda db: mid_term.segments_named(db, tenant, user, ids))
+
+    async def summaries(
+        self, tenant: str, user: str, owner: str, sessions: Sequence[str]
+    ) -> dict[str, tuple[SummaryLine, ...]]:
+        """See `MidTerm.summaries`."""
+        return await self._read(lambda db: mid_term.summaries(db, tenant, user, owner, sessions))
 
     async def standing(self, scope: Scope, *, since: datetime) -> Standing:
         """See `MidTerm.standing`."""

@@ -60,12 +60,16 @@ def standing(db: Database, scope: Scope, *, since: datetime, now: datetime) -> S
         f" WHERE occurred >= ? AND kind IN ({marks(FLOW)}) {only[1]} GROUP BY kind",
         (*user, *user, micros(since), *FLOW, *only[2]),
     )
+    summed = db.execute(
+        f"SELECT count(*) FROM summaries WHERE user_id = {USER} AND owner = ? AND lines <> '[]'", owned
+    )
     there, there_bytes, sessions, oldest = waiting.fetchone() or (0, 0, 0, None)
     ever, pages, pages_bytes = moved.fetchone() or (0, 0, 0)
     return Standing(
         waiting=there,
         waiting_bytes=int(there_bytes),
         sessions=sessions,
+        summaries=(summed.fetchone() or (0,))[0],
         oldest=None if oldest is None else moment(oldest),
         heats={row[0]: heat_of(*row[1:]) for row in heats},
         pages=int(pages),

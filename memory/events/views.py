@@ -48,6 +48,7 @@ from hearth.memory.events.kinds import (
     SegmentPromoted,
     SegmentVisited,
     SessionForgotten,
+    SessionSummarised,
     SessionSwitched,
     StepCaptured,
     SystemRefused,
@@ -89,6 +90,7 @@ VIEWS = (
     "spending",
     "forgettings",
     "switched",
+    "summaries",
     "refusals",
 )
 """The tables of views.sql."""
@@ -269,6 +271,39 @@ def _fold_switched(db: Database, user: int, event: Event, payload: SessionSwitch
             "INSERT INTO step_keys VALUES (?, ?, ?, ?, ?, ?, ?, 'complete', '', ?, ?, ?, ?, ?)",
             (event.seq, user, *place, at, payload.response_id, *ends),
         )
+
+
+def _fold_summarised(db: Database, user: int, event: Event, payload: SessionSummarised) -> None:
+    """The newest one is all that counts. Found by each of its pages, without those forgotten meanwhile."""
+    named = (user, payload.owner, payload.session)
+    older = "SELECT seq FROM summaries WHERE user_id = ? AND owner = ? AND session = ?"
+    _redact(db, older, named)
+    db.execute(
+        "INSERT INTO summaries VALUES (?, ?, ?, ?, ?) ON CONFLICT (user_id, owner, session) DO UPDATE SET"
+        " seq = excluded.seq, lines = excluded.lines",
+        (*named, event.seq, _json(payload.lines)),
+    )
+    if not payload.lines:
+        return
+    pages = {line.page for line in payload.lines}
+    db.execute("INSERT INTO injections VALUES (?, ?, ?)", (event.seq, user, _json(pages)))
+    if any(_is_forgotten(db, user, page) for page in pages):
+        _strip(db, event.seq)
+
+
+def _without_forgotten(db: Database, seq: int, payload: SessionSummarised) -> SessionSummarised:
+    """The summary of that event without lines of forgotten exchanges, in its view too."""
+    gone = {
+        page
+        for (page,) in db.execute(
+            "SELECT f.id FROM forgotten f JOIN events e ON e.user_id = f.user_id"
+            f" WHERE e.seq = ? AND f.id IN ({marks(payload.lines)})",
+            (seq, *(line.page for line in payload.lines)),
+        ).fetchall()
+    }
+    lines = tuple(line for line in payload.lines if line.page not in gone)
+    db.execute("UPDATE summaries SET lines = ? WHERE seq = ?", (_json(lines), seq))
+    return msgspec.structs.replace(payload, lines=lines)
 
 
 def _json(value: object) -> str:
@@ -784,6 +819,9 @@ def _strip(db: Database, seq: int) -> None:
         payload = _without_text(payload)
     elif isinstance(payload, ExtractionReplied):
         payload = msgspec.structs.replace(payload, text="")
+    elif isinstance(payload, SessionSummarised):
+        payload = _without_forgotten(db, seq, payload)
+        left = [line.page for line in payload.lines]
     if payload is not None:
         _replace(db, seq, payload)
     if left:
@@ -837,6 +875,9 @@ def _fold_session_forgotten(db: Database, user: int, event: Event, payload: Sess
         "INSERT INTO forgotten VALUES (?, ?, ?) ON CONFLICT (user_id, id) DO UPDATE SET at = excluded.at",
         (user, session_mark(event), micros(event.occurred_at)),
     )
+    summed = "FROM summaries WHERE user_id = ? AND session = ?"
+    _redact(db, f"SELECT seq {summed}", (user, payload.session))
+    db.execute(f"DELETE {summed}", (user, payload.session))
 
 
 def _fold_tenant_erased(db: Database, user: int, event: Event, payload: TenantErased) -> None:
@@ -894,6 +935,7 @@ _FOLDS: dict[type[msgspec.Struct], Callable[[Database, int, Event, Any], None]] 
     SegmentEvicted: _fold_evicted,
     PageForgotten: _fold_page_forgotten,
     SessionSwitched: _fold_switched,
+    SessionSummarised: _fold_summarised,
     ForgetAsked: _fold_asked,
     ForgetUndone: _fold_asked_ends,
     ForgetDone: _fold_asked_ends,

@@ -188,4 +188,13 @@ CREATE TABLE switched (
     seq INTEGER NOT NULL,
     PRIMARY KEY (user_id, session)
 ) WITHOUT ROWID;
+CREATE TABLE summaries (
+    user_id INTEGER NOT NULL,
+    owner TEXT NOT NULL,
+    session TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    lines TEXT NOT NULL,
+    PRIMARY KEY (user_id, owner, session)
+) WITHOUT ROWID;
+CREATE INDEX summaries_by_seq ON summaries (seq);
 CREATE TABLE refusals (user_id INTEGER, topic TEXT, seq INTEGER NOT NULL, PRIMARY KEY (user_id, topic)) WITHOUT ROWID;

@@ -42,6 +42,7 @@ from hearth.memory.events.kinds import (
     SegmentPromoted,
     SegmentVisited,
     SessionForgotten,
+    SessionSummarised,
     SessionSwitched,
     StepCaptured,
     SystemRefused,
@@ -83,6 +84,7 @@ CARRIED: Final = (
     RecallJudged,
     RecallDrawn,
     PageRead,
+    SessionSummarised,
 )
 """What a user's file has, and what is taken in."""
 STAYS: Final = (
@@ -133,12 +135,20 @@ def _check_payload(event: Event, now: datetime) -> None:
             _check_heat(heat, now)
             if len(segment.centroid) > _CENTROID:
                 _refuse("event.payload.segment.centroid", len(segment.centroid), f"at most {_CENTROID} bytes")
-            if segment.owner.count("/") not in (1, 2):
-                _refuse("event.payload.segment.owner", segment.owner, "tenant/user or tenant/user/agent")
+            _check_owner("event.payload.segment.owner", segment.owner)
         case SegmentVisited(heat=heat):
             _check_heat(heat, now)
+        case SessionSummarised(session=session, owner=owner, lines=lines):
+            _check_owner("event.payload.owner", owner)
+            for field, name in (("session", session), *(("lines.page", line.page) for line in lines)):
+                _matches(f"event.payload.{field}", name, _NAME, "a name of 1 to 128 characters")
         case _:
             pass
+
+
+def _check_owner(where: str, owner: str) -> None:
+    if owner.count("/") not in (1, 2):
+        _refuse(where, owner, "tenant/user or tenant/user/agent")
 
 
 def _check_memory(memory: Memory, now: datetime) -> None:

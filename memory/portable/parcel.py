@@ -23,6 +23,7 @@ from hearth.memory.events.kinds import (
     RecallJudged,
     SegmentChanged,
     SegmentPinned,
+    SessionSummarised,
     StepCaptured,
 )
 from hearth.memory.types import Memory, Outdated, Page, Scope, Step, Tails
@@ -79,6 +80,11 @@ def _payload(payload: Payload, scope: Scope, generation: int, mask: Mask) -> Pay
             return replace(payload, said=tuple(_reading(one, mask) for one in said))
         case SegmentChanged(segment=segment):
             return replace(payload, segment=replace(segment, owner=_owner(segment.owner, scope)))
+        case SessionSummarised(owner=owner, lines=lines):
+            masked = (
+                replace(one, text=mask(one.text), outdated=_masked(one.outdated, mask)) for one in lines
+            )
+            return replace(payload, owner=_owner(owner, scope), lines=tuple(masked))
         case RecallJudged(note=note):
             return replace(payload, note=mask(note))
         case _:

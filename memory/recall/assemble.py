@@ -9,7 +9,7 @@ from functools import reduce
 from typing import Final
 
 from hearth.memory.ports import TokenCounter
-from hearth.memory.recall import block, compact
+from hearth.memory.recall import block, compact, running
 from hearth.memory.recall.eligible import Shown, asks_the_same
 from hearth.memory.recall.pieces import Piece
 from hearth.memory.recall.policy import RecallPolicy
@@ -57,6 +57,7 @@ def assemble(
     model: str = "",
     asked: str = "",
     forms: Sequence[compact.Form] = (),
+    context: Sequence[Piece] = (),
 ) -> Assembled:
     """The block of the pieces that fit into `budget` tokens; `ranked` has the best first.
 
@@ -64,19 +65,23 @@ def assemble(
     Where not all can fit, sentences that say little are left out. What asks the same as `asked`, the
     question, is left out: only the reply to it can help. One of `forms` takes the place of items that it sums
     up where there are several and it takes fewer tokens than they do; what then has room comes in.
+    `context`, the best first, has a part of the conversation's share and no more.
     """
     short = sum(len(piece.text) for piece in ranked) > budget * PER_TOKEN
     form = Form(timezone=timezone, limit=policy.item_tokens, counter=counter, model=model, short=short)
     filling = _Filling(form, budget, policy.max_items, asked)
     shares = {group: int(getattr(policy.shares, group, 0.0) * filling.left) for group in TITLES}
+    most = int(running.SHARE * shares["conversation"]) if context else 0
+    shares["conversation"] -= most
     rest = filling.take(ranked, shares)
+    filling.take(context, {**dict.fromkeys(TITLES, 0), "conversation": most})
     rest = filling.take(rest, dict.fromkeys(TITLES, budget))
     compacted = reduce(_Filling.compacted, forms, filling)
     if compacted is not filling:
         compacted.take(rest, dict.fromkeys(TITLES, budget))
         filling = compacted
     order: dict[str, tuple[object, int]] = {}
-    for place, piece in enumerate([*ranked, *(form.piece for form in forms)]):
+    for place, piece in enumerate([*ranked, *context, *(form.piece for form in forms)]):
         order.setdefault(piece.record.id, (piece.record.occurred_at, place))
     return filling.assembled(order)
 

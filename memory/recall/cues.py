@@ -147,6 +147,11 @@ def concerns_self(text: str) -> bool:
     )
 
 
+def concerns_work(text: str) -> bool:
+    """True if the text is about code or prose that somebody works on."""
+    return _IS_WORK.search(text) is not None
+
+
 def speaks_of_self(text: str) -> bool:
     """True if the text says something in the first person that is not about their code or prose."""
     return _SPEAKS_OF_SELF.search(text) is not None and _IS_WORK.search(text) is None

@@ -14,12 +14,13 @@ from hearth.memory.ports import TokenCounter
 from hearth.memory.recall.assemble import Assembled, assemble
 from hearth.memory.recall.compact import Form, forms, parted
 from hearth.memory.recall.eligible import Gate, Present
-from hearth.memory.recall.pieces import Pieces, pieces_of
+from hearth.memory.recall.pieces import Piece, Pieces, pieces_of
 from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.recall.pool import Numbers, Pool, gather
 from hearth.memory.recall.query import about_the_past, lexical_text, shorten, told_part
 from hearth.memory.recall.rank import combine, signals
 from hearth.memory.recall.relevance import AMONG_MANY, FITTED_FLOOR, SMALL, own_size, relevance
+from hearth.memory.recall.running import context
 from hearth.memory.recall.succeeding import succeeding
 from hearth.memory.recall.time_signals import timely
 from hearth.memory.tiers.outdated import as_of
@@ -66,6 +67,8 @@ def recall_block(
     gate, present = Gate(query, scope, generation, shelf), Present((*query.present, told_part(query.text)))
     verdicts = _verdicts(pool, order, chances, gate, present, policy)
     shorter = forms(concepts, pool.records, query, gate, present) if compact else []
+    fit = [record for record, verdict in zip(pool.records, verdicts, strict=True) if verdict == "in"]
+    before = context(view, fit, query, scope, generation, gate, present, policy)
     made = assemble(
         [pieces.all[i] for i in ranked if verdicts[pieces.record[i]] == "in"],
         timezone=query.timezone,
@@ -75,13 +78,16 @@ def recall_block(
         model=model,
         asked=query.text,
         forms=shorter,
+        context=before,
     )
     _settle(pool, verdicts, made)
     own = np.array(list(best.values()), dtype=np.intp)
     named = {name: numbers[own] for name, numbers in values.items()}
     named |= {"cosine": pool.cosine[order], "coverage": pool.coverage[order]}
     scored = _scored(pool, order, scores[own], chances[order], named, verdicts, made.tokens)
-    return made.block, (*scored, *_stands_for(shorter, scored, made))
+    told = _told_before(before, tuple(named), made)
+    others = (one for one in scored if one.record.id not in told)
+    return made.block, (*others, *told.values(), *_stands_for(shorter, scored, made))
 
 
 def _as_of(pool: Pool, query: Query) -> Pool:
@@ -165,6 +171,23 @@ def _stands_for(shorter: Sequence[Form], scored: Sequence[Scored], made: Assembl
             best = next(one for one in scored if one.record.id in form.members)
             tokens = made.tokens[form.piece.record.id]
             yield structs.replace(best, record=form.piece.record, verdict="in", tokens=tokens)
+
+
+def _told_before(before: Sequence[Piece], names: Sequence[str], made: Assembled) -> dict[str, Scored]:
+    """The exchanges of which the block has the running summary's words: nothing ranked these."""
+    ids = [piece.record.id for piece in before]
+    return {
+        id: Scored(
+            record=piece.record,
+            score=0.0,
+            relevance=0.0,
+            signals=dict.fromkeys(names, 0.0),
+            verdict="in",
+            tokens=made.tokens[id],
+        )
+        for id, piece in zip(ids, before, strict=True)
+        if id in made.block.items
+    }
 
 
 def _scored(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from hearth.memory.recall.abridge import sentences
@@ -24,33 +24,54 @@ class _Sentence(NamedTuple):
     worth: float
 
 
+class Tells(NamedTuple):
+    """What a sentence tells, in numbers and words."""
+
+    words: tuple[str, ...]
+    """Its keywords."""
+    own: float
+    """More for each name in it, and where the user speaks of themselves."""
+
+
 def episode_text(segment: Segment, pages: Sequence[Page]) -> str:
     """The days, and the sentences of the user's that say most of the topic, in their order.
 
     `pages` oldest first. Empty where nothing was told, but only asked.
     """
-    told = _sentences(segment, pages)
-    best = sorted(told, key=lambda one: (-one.worth, one.order))[:_SENTENCES]
+    found = _sentences(segment, pages)
+    best = sorted(found, key=lambda one: (-one.worth, one.order))[:_SENTENCES]
     words = " ".join(one.text for one in sorted(best, key=lambda one: one.order))
     return f"{_days(pages)}: {words}" if words else ""
 
 
 def _sentences(segment: Segment, pages: Sequence[Page]) -> list[_Sentence]:
     found: dict[str, _Sentence] = {}
-    for page in pages:
-        for sentence in sentences(page.user_text):
-            text = " ".join(sentence.split())
-            if 0 < len(text) <= _LONGEST and not asks(text):
-                found.setdefault(text.casefold(), _Sentence(text, len(found), _worth(segment, text)))
+    for text in (text for page in pages for text in told(page)):
+        value = worth(tells(text), segment.keywords, segment.pages)
+        found.setdefault(text.casefold(), _Sentence(text, len(found), value))
     return list(found.values())
 
 
-def _worth(segment: Segment, text: str) -> float:
-    """More for words of the topic, for names, and for what the user says of themselves; less for length."""
-    own = keywords(text)
-    topic = sum(segment.keywords.get(word, 0) for word in own) / segment.pages
-    names = len(names_in(text) or ())
-    return (topic + names + 2.0 * speaks_of_self(text)) / (4 + len(own))
+def told(page: Page) -> Iterator[str]:
+    """The user's own sentences of a page that can be told again: none that asks, and no long one."""
+    for sentence in sentences(page.user_text):
+        text = " ".join(sentence.split())
+        if 0 < len(text) <= _LONGEST and not asks(text):
+            yield text
+
+
+def tells(text: str) -> Tells:
+    """What of a sentence its worth depends on."""
+    return Tells(keywords(text), len(names_in(text) or ()) + 2.0 * speaks_of_self(text))
+
+
+def worth(tells: Tells, topic: Mapping[str, int], of: int) -> float:
+    """More for words of the topic, for names, and for what the user says of themselves; less for length.
+
+    `topic`: in how many of `of` texts each keyword stands.
+    """
+    topical = sum(topic.get(word, 0) for word in tells.words) / of
+    return (topical + tells.own) / (4 + len(tells.words))
 
 
 def _days(pages: Sequence[Page]) -> str:

@@ -29,6 +29,8 @@ class ShortTermPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Age beyond which a page is not short-term memory any more."""
     important: float = 0.7
     """Importance from which a page outlives as many others as there is room for."""
+    summary_tokens: int = 400
+    """Of the running summary of what left of one session, about; 0: there is none."""
 
 
 class Waiting(NamedTuple):

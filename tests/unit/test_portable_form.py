@@ -34,6 +34,7 @@ from hearth.memory.events.kinds import (
     SegmentPinned,
     SegmentPromoted,
     SegmentVisited,
+    SessionSummarised,
     is_decided,
 )
 from hearth.memory.events.kinds import Reading as Told
@@ -53,6 +54,7 @@ from hearth.memory.types import (
     Ranking,
     Scope,
     Segment,
+    SummaryLine,
     Usage,
 )
 from hearth.memory.worker import DECIDERS
@@ -113,6 +115,13 @@ EVENTS: list[Event] = [
             memories=("m",),
             pages={"x": "active"},
             until=START,
+        )
+    ),
+    event(
+        SessionSummarised(
+            session="s-7",
+            owner="acme/alice",
+            lines=(SummaryLine(page="x", at=START, text="I like tea."),),
         )
     ),
     event(ForgetUndone(exchange="x")),
