@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, Strict
 
 from hearth.config.section import Section, yaml_word
 
@@ -203,10 +203,25 @@ class LifeSettings(Section):
     )
 
 
+def _listed(value: object) -> object:
+    return [name for name in map(str.strip, value.split(",")) if name] if isinstance(value, str) else value
+
+
+Redact: TypeAlias = Annotated[
+    tuple[Literal["email", "iban", "national-id", "ip", "phone"], ...],
+    Strict(False),
+    BeforeValidator(_listed),
+]
+"""Kinds of personal data; a text names them with commas."""
+
+
 class CallSettings(Section):
-    """What one call may cost."""
+    """What one call may cost, and what is kept of it."""
 
     budget_tokens: Tokens | None = Field(default=None, description="Most tokens that a block may have.")
     daily_memory_tokens: Whole | None = Field(
         default=None, description="Block tokens of a key a day; beyond them calls go on without recall."
+    )
+    redact: Redact | None = Field(
+        default=None, description="As `hearth.capture.redact`, in its place; `[]`: nothing but secrets."
     )

@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from hearth.config.life import CallSettings, LifeSettings, Reading, Share, Tokens
+from hearth.config.life import CallSettings, LifeSettings, Reading, Redact, Share, Tokens
 from hearth.config.problems import Problem
 from hearth.config.section import Section, yaml_word
 from hearth.config.switches import ModeName
@@ -211,6 +211,10 @@ class CaptureSettings(Section):
     tools: Literal["names", "full"] = Field(
         default="names",
         description="What is kept of tool calls: `names` (and sizes), or `full` arguments and results.",
+    )
+    redact: Redact = Field(
+        default=(),
+        description="Personal data that is masked, as secrets always are, before anything is stored.",
     )
     ack_ms: int = Field(
         default=150,

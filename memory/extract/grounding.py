@@ -57,7 +57,8 @@ def grounded(claim: Claim, pages: Sequence[Shown]) -> Grounded | str:
 
     `pages` are in the order of their numbers in the question, from 1.
     """
-    if mask_secrets(claim.statement) != claim.statement or "[secret:" in claim.statement + claim.value:
+    said = claim.statement + claim.value
+    if mask_secrets(claim.statement) != claim.statement or "[secret:" in said or "[personal:" in said:
         return "secret"
     named = pages[claim.page - 1 : claim.page] if claim.page > 0 else []
     reasons: list[str] = []

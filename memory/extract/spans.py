@@ -99,14 +99,14 @@ def _cover(match: re.Match[str]) -> str:
 
 _CODE: Final = re.compile(
     r"(?:```|~~~).*?(?:```|~~~|\Z)|`[^`\n]{1,300}`|<([A-Za-z][\w-]{1,40})(?:\s[^<>]{0,200})?>.*?</\1>"
-    r"|<[^<>\n]{1,200}>|\[secret:[a-z-]+\]|https?://\S+|\S+@\S+\.\w+",
+    r"|<[^<>\n]{1,200}>|\[(?:secret|personal):[a-z-]+\]|https?://\S+|\S+@\S+\.\w+",
     re.DOTALL,
 )
 
 
 def _code(text: str) -> str:
-    """Covers code, marked-up blocks, secrets' markers and addresses."""
-    if not any(sign in text for sign in ("`", "~~~", "<", "[secret:", "://", "@")):
+    """Covers code, marked-up blocks, markers of what was masked, and addresses."""
+    if not any(sign in text for sign in ("`", "~~~", "<", "[secret:", "[personal:", "://", "@")):
         return text
     return _CODE.sub(_cover, _without_open_tags(text))
 

@@ -14,7 +14,7 @@ import msgspec
 from hearth.memory import metrics
 from hearth.memory.errors import BadInput, HearthError, LogUnavailable, NotFound, StoreUnavailable
 from hearth.memory.events.kinds import Event, KnowledgeLoaded, KnowledgeRemoved
-from hearth.memory.extract.secrets import mask_secrets
+from hearth.memory.extract.personal import Mask, MaskFor, masked_by, secrets_alone
 from hearth.memory.knowledge.chunking import chunks_of
 from hearth.memory.knowledge.reading import read_document
 from hearth.memory.knowledge.records import MAX_NAME, chunk_ids, document_id, everybody
@@ -47,8 +47,16 @@ class Library:
     """One instance serves all tenants of a process."""
 
     def __init__(
-        self, *, log: EventLog, long_term: LongTerm, clock: Clock, appended: Callable[[], None]
+        self,
+        *,
+        log: EventLog,
+        long_term: LongTerm,
+        clock: Clock,
+        appended: Callable[[], None],
+        mask: MaskFor = secrets_alone,
     ) -> None:
+        """`mask`: what is done to a document's texts, by tenant and the key that loads it."""
+        self._mask = mask
         self._log = log
         self._long_term = long_term
         self._clock = clock
@@ -67,7 +75,8 @@ class Library:
         _check_name(name)
         if len(title) > MAX_TITLE:
             raise BadInput("title", title, f"at most {MAX_TITLE} characters")
-        digest = _digest(raw, media_type, title)
+        mask = self._mask(tenant, by)
+        digest = _digest(raw, media_type, title, "".join(f"+{kind}" for kind in masked_by(mask)))
         known = await self._log.document(tenant, document_id(tenant, name))
         if known is not None and known.document is not None and known.document.digest == digest:
             return Loaded(document=known.document, changed=False)
@@ -81,7 +90,7 @@ class Library:
             by=by,
             loaded_at=self._clock.now(),
         )
-        document, chunks = await asyncio.to_thread(_read, told, raw)
+        document, chunks = await asyncio.to_thread(_read, told, raw, mask)
         return await self.put(tenant, document, chunks)
 
     async def remove(self, tenant: str, document: str, *, by: str = "") -> tuple[str, ...]:
@@ -207,17 +216,17 @@ def _check_name(name: str) -> None:
         raise BadInput("name", name, f"1 to {MAX_NAME} printable characters without blanks around them")
 
 
-def _digest(raw: bytes, media_type: str, title: str) -> str:
-    about = f"{RECIPE}\0{media_type}\0{title}\0".encode()
+def _digest(raw: bytes, media_type: str, title: str, kinds: str) -> str:
+    about = f"{RECIPE}{kinds}\0{media_type}\0{title}\0".encode()
     return hashlib.sha256(about + raw).hexdigest()
 
 
-def _read(told: Document, raw: bytes) -> tuple[Document, tuple[Chunk, ...]]:
-    parsed = read_document(raw, told.media_type, mask_secrets)
+def _read(told: Document, raw: bytes, mask: Mask) -> tuple[Document, tuple[Chunk, ...]]:
+    parsed = read_document(raw, told.media_type, mask)
     chunks = chunks_of(parsed.blocks)
     document = msgspec.structs.replace(
         told,
-        title=mask_secrets(told.title) or parsed.title[:MAX_TITLE],
+        title=mask(told.title) or parsed.title[:MAX_TITLE],
         characters=sum(len(block.text) for block in parsed.blocks),
         chunks=len(chunks),
     )

@@ -18,7 +18,7 @@ import msgspec
 from hearth.memory.errors import BadInput, NotFound
 from hearth.memory.events.kinds import Event, SystemRefused
 from hearth.memory.extract.attributes import SHAREABLE
-from hearth.memory.extract.secrets import mask_secrets
+from hearth.memory.extract.personal import MaskFor
 from hearth.memory.knowledge.library import Library
 from hearth.memory.knowledge.records import everybody, system_id
 from hearth.memory.ports import Clock, EventLog
@@ -74,8 +74,10 @@ class SystemMemory:
     """One instance serves all tenants of a process. Texts live as documents do, under the tenant's owner."""
 
     def __init__(
-        self, *, log: EventLog, library: Library, clock: Clock, appended: Callable[[], None]
+        self, *, log: EventLog, library: Library, clock: Clock, appended: Callable[[], None], mask: MaskFor
     ) -> None:
+        """`mask`: what is done to a text, by tenant and the key that puts it there."""
+        self._mask = mask
         self._log = log
         self._library = library
         self._clock = clock
@@ -157,7 +159,7 @@ class SystemMemory:
         return found
 
     async def _put(self, tenant: str, name: str, topic: str, text: str, *, by: str, agent: str) -> SystemText:
-        text = mask_secrets(" ".join(text.split()))
+        text = self._mask(tenant, by)(" ".join(text.split()))
         if not 0 < len(text) <= MAX_TEXT:
             raise BadInput("text", text, f"1 to {MAX_TEXT} characters")
         document = Document(

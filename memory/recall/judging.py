@@ -9,7 +9,7 @@ import msgspec
 
 from hearth.memory.errors import BadInput
 from hearth.memory.events.kinds import RecallJudged
-from hearth.memory.extract.secrets import mask_secrets
+from hearth.memory.extract.personal import Mask
 from hearth.memory.recall.ranking import ranking_of
 from hearth.memory.recall.traces import Trace
 from hearth.memory.types import Judgement
@@ -18,9 +18,9 @@ _NAMESPACE = uuid5(NAMESPACE_URL, "hearth:judgement")
 
 
 def judged(
-    trace: Trace, judgement: Judgement | None, items: Mapping[str, Judgement], note: str
+    trace: Trace, judgement: Judgement | None, items: Mapping[str, Judgement], note: str, mask: Mask
 ) -> RecallJudged:
-    """The payload; secrets of the note are masked.
+    """The payload; `mask` is applied to the note.
 
     Raises BadInput where nothing is said, and for an item that was no candidate of the recall.
     """
@@ -36,7 +36,7 @@ def judged(
         judgement=judgement,
         items=dict(sorted(items.items())),
         ranking=ranking_of(candidates, also=items),
-        note=mask_secrets(note.strip()),
+        note=mask(note.strip()),
     )
 
 

@@ -16,7 +16,9 @@ LEVELS: Final[tuple[Level, ...]] = ("installation", "tenant", "agent", "key")
 """Each goes before those to its left."""
 Value: TypeAlias = str | int | float
 """Of a policy, as it is set."""
-Source: TypeAlias = Literal["Hearth", "hearth.life", "hearth.recall", "tenant", "agent", "key"]
+Source: TypeAlias = Literal[
+    "Hearth", "hearth.life", "hearth.recall", "hearth.capture", "tenant", "agent", "key"
+]
 """Where a value comes from: Hearth's own, a section of the installation's, or whose it is."""
 
 _OF_MEMORY: Final = frozenset({"installation", "tenant"})
@@ -25,6 +27,7 @@ _ALLOWED: Final[dict[str, frozenset[str]]] = {
     "facts": _OF_CALLS,
     "recall.budget_tokens": _OF_CALLS,
     "recall.daily_memory_tokens": frozenset({"tenant", "key"}),
+    "capture.redact": frozenset({"installation", "tenant", "key"}),
 }
 """What is decided call by call. All else is about a user's memory as a whole, which agents and keys share."""
 

@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 from msgspec import Struct, convert, structs
 
+from hearth.memory.extract.personal import KINDS, Personal
 from hearth.memory.tiers.concepts import ConceptPolicy
 from hearth.memory.tiers.heat import HeatPolicy
 from hearth.memory.tiers.layers import Effective, Value
@@ -15,7 +16,7 @@ from hearth.memory.tiers.segments import COSINES, Limits, SegmentPolicy
 
 PARTS: Final = (
     *("short_term", "segments", "heat", "limits", "retention", "extraction", "concepts"),
-    *("system_memory", "recall"),
+    *("system_memory", "recall", "capture"),
 )
 """Fields of a policy that are records of their own."""
 
@@ -68,6 +69,19 @@ class CallPolicy(Struct, frozen=True, kw_only=True):
     """Block tokens of a key a day; None: any number."""
 
 
+class CapturePolicy(Struct, frozen=True, kw_only=True):
+    """What of a text is kept."""
+
+    redact: str = ""
+    """Of `extract.personal.KINDS`, with commas: personal data that is masked before anything is stored."""
+
+    @property
+    def kinds(self) -> tuple[Personal, ...]:
+        """The kinds, in Hearth's order."""
+        named = {name.strip() for name in self.redact.split(",")}
+        return tuple(kind for kind in KINDS if kind in named)
+
+
 class LifePolicy(Struct, frozen=True, kw_only=True):
     """All that memory decides by, apart from what users say."""
 
@@ -82,6 +96,7 @@ class LifePolicy(Struct, frozen=True, kw_only=True):
     concepts: ConceptPolicy = ConceptPolicy()
     system_memory: SystemMemoryPolicy = SystemMemoryPolicy()
     recall: CallPolicy = CallPolicy()
+    capture: CapturePolicy = CapturePolicy()
 
     @classmethod
     def for_embedder(cls, name: str) -> LifePolicy:

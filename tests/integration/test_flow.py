@@ -290,7 +290,7 @@ async def test_a_large_exchange_is_made_ready_in_a_thread(
         threads.add(threading.current_thread() is threading.main_thread())
         return mask_secrets(text)
 
-    monkeypatch.setattr("hearth.gateway.flow.mask_secrets", noted)
+    monkeypatch.setattr(flow.engine.policies, "mask", lambda tenant, key: noted)
     text = "My key is sk-test-FAKE0123456789abcdef. " + "I live in Oslo. " * (10_000 if large else 1)
     await Talker(flow, clock).say(text, "Noted.")
     assert threads == {not large}
