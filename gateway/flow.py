@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 KEPT_ERROR = 500
 """Characters of a provider's error that are kept."""
 LARGE_REDACTED = 5_000
-"""The same where personal data is masked too, which takes up to 5 ms for 1,000 digits."""
+"""The same where personal data is masked too. That takes milliseconds where a text is full of digits."""
 PRIVATE = "private session"
 """Why a call has no memory in a session that was switched off."""
 LARGE_TEXT = 100_000

@@ -591,8 +591,7 @@ class Engine:
         _check_importance(importance)
         now, mask = self.clock.now(), self.policies.mask(scope.tenant, key)
         occurred_at = _past(occurred_at or now, now)
-        if valid_from is not None and valid_to is not None and valid_to < valid_from:
-            raise BadInput("valid_to", valid_to.isoformat(), "a time that is not before valid_from")
+        _check_validity(valid_from, valid_to)
         memory = Memory(
             id=uuid4().hex,
             scope=scope,
@@ -1164,6 +1163,11 @@ def _past(moment: datetime, now: datetime) -> datetime:
     if moment > now + CLOCKS_APART:
         raise BadInput("occurred_at", moment.isoformat(), "a time that is not in the future")
     return min(moment, now)
+
+
+def _check_validity(since: datetime | None, until: datetime | None) -> None:
+    if since is not None and until is not None and until < since:
+        raise BadInput("valid_to", until.isoformat(), "a time that is not before valid_from")
 
 
 def _check_importance(importance: float) -> None:
