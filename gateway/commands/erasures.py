@@ -120,7 +120,7 @@ def lift(
     Example: hearth hold lift alice --reason "settled"
     """
     with gateway(url, key) as rest:
-        lifted = rest.delete(f"/holds/{quote(user, safe='')}?reason={quote(reason)}")
+        lifted = rest.delete(f"/holds/{quote(user, safe='')}", reason=reason)
     if as_json:
         say_json(lifted)
     else:
@@ -143,12 +143,12 @@ def list_(url: Url = DEFAULT_URL, key: ApiKey = "", as_json: Json = False) -> No
 
 
 def _erase(rest: Rest, whose: str, session: str, tenant: str, reason: str) -> Answer:
-    because = f"reason={quote(reason)}"
+    because = reason or None
     if tenant:
-        return rest.delete(f"/tenant?confirm={quote(tenant)}&{because}")
+        return rest.delete("/tenant", confirm=tenant, reason=because)
     if session:
-        return rest.delete(f"/sessions/{quote(session, safe='')}?{because}")
-    return rest.delete(f"/users/{quote(whose, safe='')}?{because}")
+        return rest.delete(f"/sessions/{quote(session, safe='')}", reason=because)
+    return rest.delete(f"/users/{quote(whose, safe='')}", reason=because)
 
 
 def _confirm(what: str) -> None:

@@ -124,7 +124,9 @@ def events(
     until: Annotated[str | None, typer.Option(help="Occurred before.")] = None,
     session: Annotated[str | None, typer.Option(help="Of this conversation alone.")] = None,
     agent: Annotated[str | None, typer.Option(help="Of this agent alone.")] = None,
-    after: Annotated[int, typer.Option(min=0, help="Events behind this position.")] = 0,
+    after: Annotated[
+        int | None, typer.Option(min=0, help="Events behind this position.", show_default=False)
+    ] = None,
     latest: Annotated[bool, typer.Option("--latest", help="The latest first.")] = False,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on with what comes, until interrupted.")
@@ -162,7 +164,8 @@ def events(
         elif follow:
             _follow(rest, asked, after, lines=lines or as_json)
         else:
-            _show_events(*_events(rest, asked, after, limit, latest=latest), lines=lines, as_json=as_json)
+            found = _events(rest, asked, after or 0, limit, latest=latest)
+            _show_events(*found, lines=lines, as_json=as_json)
 
 
 def _events(rest: Rest, asked: Answer, after: int, limit: int, *, latest: bool) -> tuple[list[Answer], int]:
@@ -177,9 +180,9 @@ def _events(rest: Rest, asked: Answer, after: int, limit: int, *, latest: bool) 
     return found, place[1]
 
 
-def _follow(rest: Rest, asked: Answer, after: int, *, lines: bool) -> None:
+def _follow(rest: Rest, asked: Answer, after: int | None, *, lines: bool) -> None:
     """Without a position it begins with what is new."""
-    if not after:
+    if after is None:
         (after,) = {one["seq"] for one in _events(rest, {}, 0, 1, latest=True)[0]} or {0}
     while True:
         page = rest.get("/events", after=after, limit=PAGE, **asked)

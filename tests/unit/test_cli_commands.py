@@ -191,7 +191,7 @@ def test_erase_asks_first_and_removes_everything(run: Run, request: pytest.Fixtu
     name = request.node.name
     assert run("erase", name, user="").exit_code == 2
     assert texts(run("list", "--json")) == ["one fact"]
-    assert f"erased {name}" in run("erase", name, "--yes", user="").stdout
+    assert f"erased {name}" in run("erase", name, "--yes", "--reason", "by mail", user="").stdout
     assert texts(run("list", "--json")) == []
     assert run("erase", "--yes", user="").exit_code == 2  # an app's key has no user of its own
     latest = parsed(run("erasure", "--json", key="admin", user=""))["items"]
@@ -199,12 +199,17 @@ def test_erase_asks_first_and_removes_everything(run: Run, request: pytest.Fixtu
     shown = run("erasure", receipt, key="admin", user="").stdout
     assert f"user {name}: p" in shown
     assert "1 memories" in shown
+    assert "by mail" in shown
     run("hold", "place", name, "--reason", "case 7", key="admin", user="")
     assert "case 7" in run("hold", "list", key="admin", user="").stdout
     held = run("erase", name, "--yes", user="")
     assert (held.exit_code, "legal hold" in held.stderr) == (1, True)
     run("hold", "lift", name, "--reason", "settled", key="admin", user="")
     assert parsed(run("hold", "list", "--json", key="admin", user=""))["items"] == []
+    lifted = run("events", "--kind", "hold.lifted", "--lines", key="admin", user="").stdout
+    assert '"reason":"settled"' in lifted.replace(" ", "")
+    wrong = run("erase", "--tenant", "nosuch", "--yes", key="admin", user="")
+    assert (wrong.exit_code, "confirm: got 'nosuch'" in wrong.stderr) == (2, True)
 
 
 def test_switch_and_health_and_users(run: Run) -> None:
