@@ -89,7 +89,7 @@ def test_every_shown_command_exists(page: Path) -> None:
             words = words[2:] if words[:1] == ["python3"] else words[1:]
             if not words or words == ["test"]:
                 continue
-            name = " ".join(words[:2]) if words[0] in ("key", "knowledge") else words[0]
+            name = next((one for one in (" ".join(words[:2]), words[0]) if one in known), line)
             assert name in known, line
             options = {option for parameter in known[name].params for option in parameter.opts}
             assert {word for word in words if word.startswith("-") and word != "-"} <= options, line
