@@ -6,10 +6,26 @@ from typing import Final
 
 from hearth.gateway.keys import Budget, Key
 from hearth.gateway.runtime import Gateway
+from hearth.memory.errors import BadInput
 from hearth.memory.tiers.layers import Source
 from hearth.memory.types import BudgetFrom
 
 _BY: Final[dict[Source, BudgetFrom]] = {"tenant": "tenant", "agent": "agent", "key": "key"}
+
+
+def asked_budget(
+    gateway: Gateway, key: Key, agent: str, model: str, asked: int | None
+) -> tuple[int, BudgetFrom]:
+    """The tokens of a block that a request asks for, None: the key's own number, and whose number that is.
+
+    Raises BadInput for more than the key may have.
+    """
+    allowance = key.policy.for_model(model, budget_of(gateway, key, agent))
+    if asked is None:
+        return allowance.budget, allowance.budget_from
+    if asked > allowance.budget_max:
+        raise BadInput("budget", asked, f"at most {allowance.budget_max} tokens")
+    return asked, "request"
 
 
 def budget_of(gateway: Gateway, key: Key, agent: str) -> Budget:

@@ -46,12 +46,12 @@ from hearth.memory.events.kinds import (
     SegmentPinned,
     SessionSwitched,
     StepCaptured,
+    happened,
 )
 from hearth.memory.events.lookup import open_unwritten
 from hearth.memory.extract.clean import assistant_text, well_formed
 from hearth.memory.filters import is_live
 from hearth.memory.forgetting import undo
-from hearth.memory.imports import imported_steps
 from hearth.memory.knowledge.library import Library
 from hearth.memory.knowledge.records import everybody
 from hearth.memory.knowledge.system import SystemMemory
@@ -71,6 +71,7 @@ from hearth.memory.ports import (
     ShortTerm,
     TokenCounter,
 )
+from hearth.memory.reading import indexed, latest_memories
 from hearth.memory.recall.block import detach
 from hearth.memory.recall.comparing import Compared, compared
 from hearth.memory.recall.judging import event_id, judged
@@ -83,7 +84,7 @@ from hearth.memory.recall.then import ranked, then
 from hearth.memory.recall.time_search import merged, search_in_time
 from hearth.memory.recall.traces import Trace, TraceRing, trace_of
 from hearth.memory.tiers.facts import chain_of, changes, put
-from hearth.memory.tiers.indexed import as_stored, index_record, record_text
+from hearth.memory.tiers.indexed import as_stored, record_text
 from hearth.memory.tiers.outdated import as_of
 from hearth.memory.tiers.persona import Persona, is_of, persona
 from hearth.memory.types import (
@@ -123,14 +124,11 @@ T = TypeVar("T")
 _encode_trace = msgspec.msgpack.Encoder().encode
 _decode_trace = msgspec.msgpack.Decoder(Trace).decode
 
-IMPORT_BATCH = 500
-"""Events of one append; keeps a transaction short."""
 TRACE = "trace"
 TRACE_SECONDS = 3_600
 """How long other gateways can explain a recall; a thousand calls a second fill 10 GB in that time."""
 PERSONA_FACTS = 2_000
 """Latest facts that a persona is made of."""
-PAGE_ROWS = 200
 STORED_AGAIN = 32
 """Pages that a forgotten memory is taken out of at once; the worker comes to more."""
 CLOCKS_APART = timedelta(minutes=1)
@@ -527,7 +525,8 @@ class Engine:
         Exchanges of one `scope.session` follow one another; without a session each is one of its own. A block
         in the texts and a reply's visible reasoning are left out; secrets are masked, and what else the
         policy says. Durable and recallable when it returns. Raises BadInput for an empty user text,
-        PrivateSession, LogUnavailable where nothing took it."""
+        PrivateSession, LogUnavailable where nothing took it.
+        """
         said, reply = well_formed(detach(user_text)).strip(), assistant_text(detach(reply_text))
         if not said:
             raise BadInput("user_text", user_text, "text that is not empty")
@@ -736,8 +735,7 @@ class Engine:
             return
         found = [await self.log.record(scope.tenant, scope.user, id) for id in pages[:STORED_AGAIN]]
         held = [as_stored(page) for page in found if isinstance(page, Page) and page.state == "active"]
-        records = [index_record(page, await self.log.previous_page(page)) for page in held]
-        await self.long_term.upsert(records)
+        await self.long_term.upsert([await indexed(self.log, page) for page in held])
         await self.long_term.flush()
         await self.short_term.settle(scope, held)
 
@@ -755,15 +753,14 @@ class Engine:
 
     async def persona(self, scope: Scope) -> Persona:
         """What is known of the user, and what the agent has agreed on with them. Raises LogUnavailable."""
-        where = MemoryFilter(types=("fact", "persona"))
-        found: list[Memory] = []
-        after: tuple[datetime, str] | None = None
-        while len(found) < PERSONA_FACTS:
-            rows = await self.memories(scope.tenant, scope.user, where=where, after=after, limit=PAGE_ROWS)
-            found += [one for one in rows if not scope.isolated or one.scope.owner == scope.owner]
-            if len(rows) < PAGE_ROWS:
-                break
-            after = (rows[-1].created_at, rows[-1].id)
+        found = await latest_memories(
+            self.log,
+            scope.tenant,
+            scope.user,
+            MemoryFilter(types=("fact", "persona")),
+            most=PERSONA_FACTS,
+            wanted=lambda one: not scope.isolated or one.scope.owner == scope.owner,
+        )
         return persona(found, scope, self.clock.now())
 
     async def forgetting(self, tenant: str, user: str, exchange_id: str) -> Forgetting | None:
@@ -866,13 +863,8 @@ class Engine:
         for number, turn in enumerate(turns):
             if turn.at > now:
                 raise BadInput(f"turns[{number}].at", turn.at.isoformat(), "a time that is not in the future")
-        generation = await self.log.generation(scope.tenant, scope.user)
-        events = await asyncio.to_thread(
-            imported_steps, scope, turns, generation=generation, mask=self.policies.mask(scope.tenant)
-        )
-        for start in range(0, len(events), IMPORT_BATCH):
-            await self._append(*events[start : start + IMPORT_BATCH])
-        return len(events), len(turns)
+        brought = await self.porter.turns(scope, turns)
+        return brought.exchanges, brought.turns
 
     # -- reading ---------------------------------------------------------------------------------------
 
@@ -1008,17 +1000,7 @@ class Engine:
         id: str | None = None,
         parent: str | None = None,
     ) -> Event:
-        return Event(
-            id=id or uuid4().hex,
-            tenant=scope.tenant,
-            user=scope.user,
-            agent=scope.agent,
-            session=scope.session,
-            generation=generation,
-            occurred_at=self.clock.now(),
-            parent=parent,
-            payload=payload,
-        )
+        return happened(scope, payload, generation, at=self.clock.now(), id=id or "", parent=parent)
 
     async def secret(self, tenant: str, *, by: float | None = None) -> bytes:
         """The tenant's `EventLog.secret`; `by` as for `open`.

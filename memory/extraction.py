@@ -20,16 +20,16 @@ from hearth.memory.events.kinds import (
     Event,
     ExtractionReplied,
     PageClosed,
-    PageMoved,
     PageRead,
     Payload,
     Reading,
+    happened,
     is_decided,
 )
 from hearth.memory.extract.answer import Claim, claims
 from hearth.memory.extract.grounding import Shown, counted, grounded, shown
 from hearth.memory.extract.question import INSTRUCTION, SCHEMA, longest_answer, question
-from hearth.memory.fact_decider import reading_of
+from hearth.memory.fact_decider import page_of, reading_of
 from hearth.memory.policies import PolicyOf
 from hearth.memory.ports import ChatModel, Clock, EventLog, Extractor, ModelReply, ModelRequest
 from hearth.memory.tiers.facts import fact_id
@@ -135,7 +135,7 @@ class ExtractionDecider:
         """The page of the event, if it stands, is for a model to read, and was not read as it is now; or was
         left to one and is for rules to read now.
         """
-        found = await self._log.record(event.tenant, event.user, _page_of(event))
+        found = await self._log.record(event.tenant, event.user, page_of(event))
         if not isinstance(found, Page) or found.state == "inactive" or found.kind != "dialogue":
             return None
         policy = self._policy_of(found)
@@ -187,7 +187,7 @@ class ExtractionDecider:
 
     async def _spent(self, tenant: str) -> int:
         today = self._clock.now().date()
-        return sum(one.input + one.output for one in await self._log.spending(tenant, since=today))
+        return sum(one.tokens for one in await self._log.spending(tenant, since=today))
 
     async def _ask(self, tenant: str, policy: ExtractionPolicy, pages: Sequence[Shown]) -> ModelReply:
         retrying = AsyncRetrying(
@@ -237,19 +237,9 @@ class ExtractionDecider:
             logger.info("what a model was asked about is erased, and its answer is dropped")
 
 
-def _page_of(event: Event) -> str:
-    match event.payload:
-        case PageClosed(page=page):
-            return page.id
-        case PageMoved(page=id):
-            return id
-        case _:
-            raise TypeError(f"{event.kind} is about no page")
-
-
 def _latest(events: Iterable[Event]) -> list[Event]:
     """The last event of each page."""
-    return list({(event.tenant, event.user, _page_of(event)): event for event in events}.values())
+    return list({(event.tenant, event.user, page_of(event)): event for event in events}.values())
 
 
 def _digest(words: Shown) -> str:
@@ -330,18 +320,8 @@ def _read_event(one: _Waiting, **fields: object) -> Event:
 
 
 def _event(one: _Waiting, payload: Payload, *, id: str, at: datetime) -> Event:
-    scope = one.shown.page.scope
-    return Event(
-        id=id,
-        tenant=scope.tenant,
-        user=scope.user,
-        agent=scope.agent,
-        session=scope.session,
-        generation=one.shown.page.generation,
-        occurred_at=at,
-        parent=one.event.id,
-        payload=payload,
-    )
+    page = one.shown.page
+    return happened(page.scope, payload, page.generation, at=at, id=id, parent=one.event.id)
 
 
 def _count(tenant: str, reply: ModelReply) -> None:

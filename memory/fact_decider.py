@@ -68,7 +68,7 @@ class FactDecider:
         ]
 
     async def _decide(self, event: Event) -> list[Payload]:
-        id = _page_of(event)
+        id = page_of(event)
         page = await self._live(event, id)
         asked = [] if page is None else await self._asked(event, page)
         if any(isinstance(one, PageMoved) and one.page == id for one in asked):
@@ -110,7 +110,7 @@ class FactDecider:
         inside = {id: fact for id, fact in before.items() if chain_of(fact) in chains}
         told = list(said)
         for id in pages_of(inside.values()):
-            page = await self._live(event, id) if id != _page_of(event) else None
+            page = await self._live(event, id) if id != page_of(event) else None
             told += [] if page is None else await self._read(page)
         concerned = [one for one in told if one.said.act in _UNNAMED or chain_of(one.said) in chains]
         outside = {id: fact for id, fact in before.items() if id not in inside}
@@ -163,7 +163,8 @@ class FactDecider:
         return {fact.id: fact for fact in shared if fact.scope.owner == owner}
 
 
-def _page_of(event: Event) -> str:
+def page_of(event: Event) -> str:
+    """The page that an event of the deciders' is about. Raises TypeError for one about no page."""
     match event.payload:
         case PageClosed(page=page):
             return page.id

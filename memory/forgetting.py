@@ -29,6 +29,7 @@ from hearth.memory.events.kinds import (
 from hearth.memory.extract.forgetting import ForgetRequest
 from hearth.memory.outdating import unsaid_pages
 from hearth.memory.ports import EventLog, Extractor, MemoryFilter
+from hearth.memory.reading import latest_memories
 from hearth.memory.tiers.forgetting import meant, said_about, topic_stems
 from hearth.memory.types import (
     AskedOutcome,
@@ -175,16 +176,15 @@ async def _told(log: EventLog, extractor: Extractor, page: Page, request: Forget
 
 async def _facts(log: EventLog, page: Page) -> list[Memory]:
     """The user's facts that the page's agent shares, the latest first, closed ones among them."""
-    where = MemoryFilter(types=("fact", "persona"), include_superseded=True)
-    found: list[Memory] = []
-    after: tuple[datetime, str] | None = None
-    while len(found) < _FACTS:
-        rows = await log.memories(page.scope.tenant, page.scope.user, where=where, after=after, limit=_ROWS)
-        found += [fact for fact in rows if fact.scope.owner == page.scope.owner]
-        if len(rows) < _ROWS:
-            break
-        after = (rows[-1].created_at, rows[-1].id)
-    return found
+    where, scope = MemoryFilter(types=("fact", "persona"), include_superseded=True), page.scope
+    return await latest_memories(
+        log,
+        scope.tenant,
+        scope.user,
+        where,
+        most=_FACTS,
+        wanted=lambda fact: fact.scope.owner == scope.owner,
+    )
 
 
 async def _resting(log: EventLog, page: Page, pages: Iterable[str]) -> list[Memory]:

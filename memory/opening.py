@@ -312,7 +312,7 @@ def _purger(
 async def _forgetting_again(ledger: Ledger, eraser: Eraser, stores: Stores) -> AsyncIterator[None]:
     """Erases what a restored log has not forgotten, now, or as soon as its server answers."""
     await ledger.start()
-    again = partial(apply_ledger, ledger, eraser, stores.log, stores.clock)
+    again = partial(apply_ledger, ledger, eraser, stores.log, stores.log, stores.clock)
     try:
         await again()
     except LogUnavailable:

@@ -26,6 +26,7 @@ from hearth.memory.events.kinds import (
 )
 from hearth.memory.filters import is_live, meets
 from hearth.memory.ports import EventLog, MemoryFilter
+from hearth.memory.reading import batches
 from hearth.memory.types import Memory, Page, Record, Scope
 
 KINDS = (
@@ -41,6 +42,8 @@ KINDS = (
     "memory.forgotten",
 )
 """What records are made of."""
+TOMBSTONES = ("memory.forgotten", "page.forgotten")
+"""What tells that a record was forgotten."""
 _ROWS = 1_000
 
 
@@ -115,22 +118,17 @@ class Past:
 
 async def past(log: EventLog, tenant: str, user: str, *moments: datetime) -> list[Past]:
     """The user's records at each of the moments. Reads all events of the user's records; LogUnavailable."""
-    found, after = [Past(at) for at in moments], 0
-    while events := await log.read(after=after, limit=_ROWS, kinds=KINDS, tenant=tenant, user=user):
+    found = [Past(at) for at in moments]
+    async for events in batches(log, tenant=tenant, user=user, kinds=KINDS, rows=_ROWS):
         for one in found:
             one.fold(events)
-        after = events[-1].seq
     return found
 
 
 async def tombstones(log: EventLog, tenant: str, user: str) -> list[Event]:
     """The user's records that were forgotten, one event each. Raises LogUnavailable."""
-    found: list[Event] = []
-    kinds, after = ("memory.forgotten", "page.forgotten"), 0
-    while events := await log.read(after=after, limit=_ROWS, kinds=kinds, tenant=tenant, user=user):
-        found += events
-        after = events[-1].seq
-    return found
+    read = batches(log, tenant=tenant, user=user, kinds=TOMBSTONES, rows=_ROWS)
+    return [event async for events in read for event in events]
 
 
 class Diff(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,11 +6,10 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
-from uuid import uuid4
 
 from hearth.memory import metrics
 from hearth.memory.errors import HearthError, LogUnavailable
-from hearth.memory.events.kinds import Event, PolicyChanged
+from hearth.memory.events.kinds import PolicyChanged, happened
 from hearth.memory.extract.personal import Mask, mask_of
 from hearth.memory.knowledge.records import everybody
 from hearth.memory.ports import Clock, EventLog
@@ -104,15 +103,9 @@ class Policies:
         changed = {name: value for name, value in values.items() if known.get(name) != value}
         if changed:
             scope = everybody(tenant)
-            event = Event(
-                id=uuid4().hex,
-                tenant=tenant,
-                user=scope.user,
-                generation=await self._log.generation(tenant, scope.user),
-                occurred_at=self._clock.now(),
-                payload=PolicyChanged(level=level, whose=whose, values=changed, by=by),
-            )
-            await self._log.append([event])
+            generation = await self._log.generation(tenant, scope.user)
+            change = PolicyChanged(level=level, whose=whose, values=changed, by=by)
+            await self._log.append([happened(scope, change, generation, at=self._clock.now())])
         await self.look()
 
     async def look(self) -> None:

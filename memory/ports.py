@@ -145,6 +145,11 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True):
     cost: float
     """US dollars, of the calls whose cost is known."""
 
+    @property
+    def tokens(self) -> int:
+        """In and out: what counts against a tenant's budget of the day."""
+        return self.input + self.output
+
 
 class CallState(msgspec.Struct, frozen=True, kw_only=True):
     """All that the request path needs from the log, read in one round trip."""

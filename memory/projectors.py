@@ -26,8 +26,9 @@ from hearth.memory.events.kinds import (
 )
 from hearth.memory.knowledge.projection import KnowledgeProjection
 from hearth.memory.ports import EventLog, Indexed, MidTerm, Projected, ShortTerm
-from hearth.memory.tiers.indexed import as_stored, index_record, is_recallable
-from hearth.memory.types import Page, Record, Scope
+from hearth.memory.reading import indexed
+from hearth.memory.tiers.indexed import as_stored, is_recallable
+from hearth.memory.types import Page, Scope
 
 TOGETHER = 32
 """Records of one batch; bounds what a crash repeats and how long a flush is put off."""
@@ -157,7 +158,7 @@ class IndexProjector:
             if isinstance(record, Page):
                 record = as_stored(record)
             if record is not None and is_recallable(record):
-                changes.upserts.append(index_record(record, await self._previous(record)))
+                changes.upserts.append(await indexed(self._log, record))
             else:
                 for owner in _owners(target.scope if record is None else record.scope):
                     changes.deletes[owner].append(key.id)
@@ -169,10 +170,6 @@ class IndexProjector:
             elif not target.is_new:
                 changes.dropped[target.scope].append(key.id)
         return changes
-
-    async def _previous(self, record: Record) -> Page | None:
-        before = await self._log.previous_page(record) if isinstance(record, Page) else None
-        return None if before is None else as_stored(before)
 
     async def _apply(self, changes: _Changes) -> None:
         """Settling comes before the cursor: a crash in between repeats it instead of leaving it out."""

@@ -22,6 +22,7 @@ from hearth.memory.events.kinds import (
     SegmentVisited,
 )
 from hearth.memory.ports import EventLog, KnownSegment, LongTerm, MemoryFilter, MidTerm, WaitingPage
+from hearth.memory.reading import batches
 from hearth.memory.summarising import Gone
 from hearth.memory.tiers.episodes import episode_text
 from hearth.memory.tiers.fading import Left, fading
@@ -241,12 +242,10 @@ class Segmenting:
         return heat
 
     async def _add_visits(self, heats: dict[str, Heat]) -> None:
-        after, policy = 0, self._policy.heat
+        policy = self._policy.heat
         tenant, user = self._user
-        while events := await self._log.read(
-            after=after, tenant=tenant, user=user, subjects=list(heats), kinds=("segment.visited",)
-        ):
-            after = events[-1].seq
+        kinds = ("segment.visited",)
+        async for events in batches(self._log, tenant=tenant, user=user, subjects=list(heats), kinds=kinds):
             for event in events:
                 if isinstance(event.payload, SegmentVisited):
                     id, worth = event.payload.segment, policy.worth(used=event.payload.used)

@@ -12,7 +12,8 @@ import msgspec
 
 from hearth.memory.ports import Consumers, Damaged, EventLog, LongTerm, ShortTerm
 from hearth.memory.projectors import IndexProjector
-from hearth.memory.tiers.indexed import as_stored, index_record, is_recallable
+from hearth.memory.reading import indexed
+from hearth.memory.tiers.indexed import as_stored, is_recallable
 from hearth.memory.types import EVERYBODY, OFFICE, Page, Record, Scope
 
 PAGE = 500
@@ -231,16 +232,11 @@ class Verifier:
         wrong = sorted(found.wrong)
         for at in range(0, len(wrong), TOGETHER):
             records = [await self._log.record(tenant, user, id) for id in wrong[at : at + TOGETHER]]
-            await self._long_term.upsert(
-                [index_record(_stored(one), await self._previous(one)) for one in records if one is not None]
-            )
+            held = [_stored(one) for one in records if one is not None]
+            await self._long_term.upsert([await indexed(self._log, one) for one in held])
         if found.drift.total:
             await self._long_term.flush()
         return found.drift.total
-
-    async def _previous(self, record: Record) -> Page | None:
-        before = await self._log.previous_page(record) if isinstance(record, Page) else None
-        return None if before is None else as_stored(before)
 
     async def _repair_short_term(self, tenant: str, user: str, found: _Compared) -> int:
         scope = Scope(tenant=tenant, user=user)

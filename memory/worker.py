@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from functools import partial
 from typing import Protocol, TypedDict, runtime_checkable
@@ -365,16 +365,8 @@ class Worker:
         """
         if self._purger is None:
             return 0
-        take = partial(self._consumers.lease, PURGING, 0, owner=self._owner)
-        if await take(seconds=self._timing.lease) is None:
-            return 0
-        renewing = asyncio.create_task(self._renew(take))
-        try:
-            return await self._purger.tick()
-        finally:
-            renewing.cancel()
-            await asyncio.gather(renewing, return_exceptions=True)
-            await take(seconds=0)
+        async with self._alone(PURGING) as mine:
+            return await self._purger.tick() if mine else 0
 
     async def retry_parked(self) -> tuple[int, int]:
         """Handle every parked event once more; how many were handled, and how many are still parked.
@@ -527,14 +519,22 @@ class Worker:
         """By one worker; the others see that it is done when they look again."""
         if not (isinstance(self._long_term, Rebuildable) and self._long_term.needs_rebuild):
             return
-        take = partial(self._consumers.lease, REBUILDING, 0, owner=self._owner)
+        async with self._alone(REBUILDING) as mine:
+            if mine:
+                events = await self.replay()
+                await self._long_term.mark_rebuilt()
+                logger.info("long-term memory was filled from the log: %d events", events)
+
+    @asynccontextmanager
+    async def _alone(self, work: str) -> AsyncIterator[bool]:
+        """Whether the work is this worker's until the end, and no other one's."""
+        take = partial(self._consumers.lease, work, 0, owner=self._owner)
         if await take(seconds=self._timing.lease) is None:
+            yield False
             return
         renewing = asyncio.create_task(self._renew(take))
         try:
-            events = await self.replay()
-            await self._long_term.mark_rebuilt()
-            logger.info("long-term memory was filled from the log: %d events", events)
+            yield True
         finally:
             renewing.cancel()
             await asyncio.gather(renewing, return_exceptions=True)

@@ -196,7 +196,7 @@ async def open_engine(
         steps=("log", "archives", "short_term", "long_term", "spool", "ledger"),
     )
     await ledger.start()
-    await apply_ledger(ledger, eraser, log, clock)
+    await apply_ledger(ledger, eraser, log, log, clock)
     worker = Worker(
         log=log,
         consumers=log,

@@ -12,8 +12,7 @@ from hearth.gateway.api.access import Reader, TheEngine, TheGateway
 from hearth.gateway.api.door import KeyedRoute
 from hearth.gateway.api.fields import Body, Identifier, Question
 from hearth.gateway.api.shapes import MEMORY_ID, example
-from hearth.gateway.budgets import budget_of
-from hearth.memory.errors import BadInput
+from hearth.gateway.budgets import asked_budget
 from hearth.memory.tiers.indexed import record_text
 from hearth.memory.types import Block, Page, Query
 
@@ -94,10 +93,7 @@ class ComparedOut(BaseModel):
 async def compare(caller: Reader, engine: TheEngine, gateway: TheGateway, body: CompareIn) -> ComparedOut:
     """Recall for a question with and without concepts; neither is kept as a recall."""
     scope = caller.scope(body.user, agent=body.agent)
-    allowance = caller.key.policy.for_model(body.model, budget_of(gateway, caller.key, scope.agent))
-    if body.budget is not None and body.budget > allowance.budget_max:
-        raise BadInput("budget", body.budget, f"at most {allowance.budget_max} tokens")
-    budget = allowance.budget if body.budget is None else body.budget
+    budget, _ = asked_budget(gateway, caller.key, scope.agent, body.model, body.budget)
     zone = body.timezone or caller.key.timezone
     query = Query(text=body.query, at=engine.clock.now(), timezone=zone)
     found = await engine.compare(scope, query, budget=budget, model=body.model)

@@ -115,7 +115,7 @@ async def _left(key: Key, gateway: Gateway) -> dict[str, int]:
     except LogUnavailable:
         return {}
     most = engine.policies.of(key.tenant).extraction.daily_tokens
-    return {"tokens_left_today": max(most - sum(one.input + one.output for one in spent), 0)}
+    return {"tokens_left_today": max(most - sum(one.tokens for one in spent), 0)}
 
 
 def parts_of(found: Health) -> dict[str, PartOut]:

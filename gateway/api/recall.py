@@ -33,7 +33,7 @@ from hearth.gateway.api.shapes import (
     TraceOut,
     example,
 )
-from hearth.gateway.budgets import budget_of
+from hearth.gateway.budgets import asked_budget
 from hearth.gateway.identity import TIMEZONE_HEADER
 from hearth.memory.engine import Engine
 from hearth.memory.errors import BadInput, NotFound
@@ -81,18 +81,13 @@ async def recall(
 ) -> RecallOut:
     """Recall as a model call would. A store that is late or down is named in `reasons`, the rest is used."""
     scope = caller.scope(body.user, agent=body.agent, session=body.session)
-    allowance = caller.key.policy.for_model(body.model, budget_of(gateway, caller.key, scope.agent))
-    if body.budget is not None and body.budget > allowance.budget_max:
-        raise BadInput("budget", body.budget, f"at most {allowance.budget_max} tokens")
+    budget, budget_from = asked_budget(gateway, caller.key, scope.agent, body.model, body.budget)
     query = Query(
         text=body.query,
         before=body.before,
         at=body.as_of or engine.clock.now(),
         timezone=body.timezone or _zone(x_hearth_timezone) or caller.key.timezone,
     )
-    budget, budget_from = allowance.budget, allowance.budget_from
-    if body.budget is not None:
-        budget, budget_from = body.budget, "request"
     if body.as_of is None:
         found = await engine.recall(scope, query, budget=budget, budget_from=budget_from, model=body.model)
     else:

@@ -65,7 +65,7 @@ async def get_spending(
     today = engine.clock.now().date()
     found = await engine.log.spending(key.tenant, since=today - timedelta(days=days - 1))
     most = engine.policies.of(key.tenant).extraction.daily_tokens
-    spent = sum(one.input + one.output for one in found if one.day == today)
+    spent = sum(one.tokens for one in found if one.day == today)
     items = [
         SpentOut(
             day=one.day, model=one.model, calls=one.calls, input=one.input, output=one.output, cost=one.cost

@@ -11,7 +11,7 @@ import typer
 
 from hearth.gateway.commands.client import Answer, GatewayError, Rest, gateway
 from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Json, Limit, Url
-from hearth.gateway.commands.output import MISUSED, fail, moment, note, say, say_json, table
+from hearth.gateway.commands.output import MISUSED, fail, moment, note, say, say_gone, say_json, table
 
 KINDS = {
     ".md": "text/markdown",
@@ -120,8 +120,7 @@ def remove(
         say_json({"items": gone})
         return
     for one in gone:
-        waiting = f" (unreachable; {', '.join(one['pending'])} is cleared when it is back)"
-        say(f"removed {one['name']}{'' if one['done'] else waiting}")
+        say_gone(f"removed {one['name']}", one)
 
 
 def _load(rest: Rest, name: str, kind: str, raw: bytes, title: str) -> Answer:

@@ -17,6 +17,7 @@ from hearth.gateway.commands.output import (
     number,
     one_line,
     say,
+    say_gone,
     say_json,
     spoken,
     table,
@@ -212,8 +213,7 @@ def forget(
         say_json({"items": gone})
         return
     for one in gone:
-        waiting = f" (unreachable; {', '.join(one['pending'])} is cleared when it is back)"
-        say(f"forgotten {one['id']}{'' if one['done'] else waiting}")
+        say_gone(f"forgotten {one['id']}", one)
 
 
 def _known(then: bool) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, NoReturn
@@ -50,6 +50,12 @@ def say(text: object, *, style: str = "") -> None:
 def note(text: object, *, style: str = "dim") -> None:
     """Print a remark, to stderr."""
     err.print(Text(plain(text), style=style), soft_wrap=True)
+
+
+def say_gone(what: str, answer: Mapping[str, Any]) -> None:
+    """Print what is gone, and the stores in which it is not yet."""
+    waiting = f" (unreachable; {', '.join(answer['pending'])} is cleared when it is back)"
+    say(f"{what}{'' if answer['done'] else waiting}")
 
 
 def say_json(document: object) -> None:

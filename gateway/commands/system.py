@@ -8,7 +8,7 @@ import typer
 
 from hearth.gateway.commands.client import Answer, GatewayError, Rest, gateway
 from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Json, Url
-from hearth.gateway.commands.output import MISUSED, fail, moment, note, say, say_json, table
+from hearth.gateway.commands.output import MISUSED, fail, moment, note, say, say_gone, say_json, table
 
 Topic: TypeAlias = Annotated[
     str, typer.Argument(help="Attribute and value, as `list` shows them: speaks=german.")
@@ -119,8 +119,7 @@ def remove(
         say_json({"items": gone})
         return
     for one in gone:
-        waiting = f" (unreachable; {', '.join(one['pending'])} is cleared when it is back)"
-        say(f"removed {one['id']}{'' if one['done'] else waiting}")
+        say_gone(f"removed {one['id']}", one)
 
 
 def _suggestion(rest: Rest, topic: str) -> str:

@@ -17,7 +17,7 @@ from hearth.memory.erasure.office import Inventory, Office
 from hearth.memory.erasure.receipt import Receipt, Step, What
 from hearth.memory.erasure.removals import Removal, of_exchange, of_memory, of_session
 from hearth.memory.errors import Held, StaleGeneration, Unavailable
-from hearth.memory.events.kinds import ErasureChanged, Event, Payload, TenantErased, UserErased
+from hearth.memory.events.kinds import ErasureChanged, Event, Payload, TenantErased, UserErased, happened
 from hearth.memory.ports import Clock, EventLog, LongTerm, MidTerm
 from hearth.memory.types import OFFICE, Scope
 
@@ -209,16 +209,7 @@ class Eraser:
         )
 
     def _event(self, scope: Scope, payload: Payload, generation: int, *, id: str = "") -> Event:
-        return Event(
-            id=id or uuid4().hex,
-            tenant=scope.tenant,
-            user=scope.user,
-            agent=scope.agent,
-            session=scope.session,
-            generation=generation,
-            occurred_at=self._clock.now(),
-            payload=payload,
-        )
+        return happened(scope, payload, generation, at=self._clock.now(), id=id)
 
 
 def _counted(removal: Removal | None) -> dict[str, int]:

@@ -99,10 +99,6 @@ class Office(Protocol):
         """
         ...
 
-    async def known_events(self, ids: Sequence[str]) -> set[str]:
-        """Those of the events' ids that the log has."""
-        ...
-
     async def truncate(self) -> bool:
         """Leave nothing of what was removed in a write-ahead log of one's own; False while that is barred."""
         ...

@@ -12,7 +12,7 @@ from hearth.memory.erasure.ledger import Entry, Ledger
 from hearth.memory.erasure.office import Office, Person
 from hearth.memory.erasure.receipt import Receipt
 from hearth.memory.errors import NotFound
-from hearth.memory.ports import Clock
+from hearth.memory.ports import Clock, EventLog
 
 logger = logging.getLogger(__name__)
 
@@ -21,13 +21,13 @@ RESTORED: Final = "the ledger of erasures"
 """Who asked for what is erased once more."""
 
 
-async def apply_ledger(ledger: Ledger, eraser: Eraser, office: Office, clock: Clock) -> int:
+async def apply_ledger(ledger: Ledger, eraser: Eraser, log: EventLog, office: Office, clock: Clock) -> int:
     """Erase what the ledger has and the log does not know of; how much that was.
 
     Before anybody can reach it. Holds do not count: it was erased when there was none. Raises LogUnavailable.
     """
     await ledger.start()
-    missing = await _missing(await ledger.entries(), office)
+    missing = await _missing(await ledger.entries(), log)
     if not missing:
         return 0
     logger.warning("the log lacks %d erasures: it is an older copy, and forgets them again", len(missing))
@@ -42,11 +42,11 @@ async def apply_ledger(ledger: Ledger, eraser: Eraser, office: Office, clock: Cl
     return erased
 
 
-async def _missing(entries: Sequence[Entry], office: Office) -> list[Entry]:
+async def _missing(entries: Sequence[Entry], log: EventLog) -> list[Entry]:
     missing: list[Entry] = []
     for start in range(0, len(entries), _AT_ONCE):
         some = entries[start : start + _AT_ONCE]
-        known = await office.known_events([one.event for one in some])
+        known = await log.present([one.event for one in some])
         missing += [one for one in some if one.event not in known]
     return missing
 

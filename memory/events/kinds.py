@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Literal, TypeAlias
+from uuid import uuid4
 
 import msgspec
 
@@ -27,6 +28,7 @@ from hearth.memory.types import (
     Page,
     PageState,
     Ranking,
+    Scope,
     Segment,
     SessionMode,
     Step,
@@ -538,3 +540,20 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     def kind(self) -> str:
         """The payload's stable name, such as `step.captured`."""
         return str(self.payload.__struct_config__.tag)
+
+
+def happened(
+    scope: Scope, payload: Payload, generation: int, *, at: datetime, id: str = "", parent: str | None = None
+) -> Event:
+    """An event of the scope's that is not in the log yet; without an `id` it gets one of its own."""
+    return Event(
+        id=id or uuid4().hex,
+        tenant=scope.tenant,
+        user=scope.user,
+        agent=scope.agent,
+        session=scope.session,
+        generation=generation,
+        occurred_at=at,
+        parent=parent,
+        payload=payload,
+    )

@@ -11,7 +11,7 @@ import msgspec
 from hearth.memory.events.codec import micros, moment
 from hearth.memory.events.kinds import UNKNOWN, Event, SessionSwitched, StepCaptured
 from hearth.memory.events.mid_term import lines_of
-from hearth.memory.events.sql import GENERATION, USER, Database, Row, Rows, number_of
+from hearth.memory.events.sql import GENERATION, SESSION_MODE, USER, Database, Row, Rows, number_of
 from hearth.memory.ports import CallState
 from hearth.memory.types import SEVEN_DAYS, Outcome, RetryHit, Scope, SessionHit, SessionMode, Tails
 
@@ -63,24 +63,22 @@ def open_call(
     questions = _questions(tails, retry_key, response_id, now)
     known = db.execute(GENERATION, (scope.tenant, scope.user))
     answers = {one.column: _ask(db, scope, one) for one in questions}
-    switched = db.execute(
-        f"SELECT mode FROM switched WHERE user_id = {USER} AND session = ?",
-        (scope.tenant, scope.user, scope.session),
-    )
-    summed = db.execute(
-        f"SELECT lines FROM summaries WHERE user_id = {USER} AND owner = ? AND session = ?",
-        (scope.tenant, scope.user, scope.owner, scope.session),
-    )
+    named = _ask_session(db, scope) if scope.session else None
     generation = number_of(known)
     state = _decided(questions, answers, _steps_of(unwritten, scope, generation), tails, now, generation)
-    if scope.session:
-        waiting = _mode_waiting(unwritten, scope)
-        state = msgspec.structs.replace(
-            state,
-            mode=waiting or (switched.fetchone() or ("on",))[0],
-            summary=lines_of((summed.fetchone() or ("",))[0]),
-        )
-    return state
+    if named is None:
+        return state
+    mode, summary = ((answer.fetchone() or ("",))[0] for answer in named)
+    waiting = _mode_waiting(unwritten, scope)
+    return msgspec.structs.replace(state, mode=waiting or mode or "on", summary=lines_of(summary))
+
+
+def _ask_session(db: Database, scope: Scope) -> tuple[Rows, Rows]:
+    """How the named session was switched, and what is summed up of it."""
+    who = (scope.tenant, scope.user)
+    switched = db.execute(SESSION_MODE, (*who, scope.session))
+    summed = f"SELECT lines FROM summaries WHERE user_id = {USER} AND owner = ? AND session = ?"
+    return switched, db.execute(summed, (*who, scope.owner, scope.session))
 
 
 def _questions(tails: Tails, retry_key: str, response_id: str, now: datetime) -> list[_Question]:

@@ -226,12 +226,6 @@ def content_left(db: Database, tenant: str, user: str | None, records: Sequence[
     return number_of(found)
 
 
-def known_events(db: Database, ids: Sequence[str]) -> set[str]:
-    """Those of the events' ids that the log has."""
-    found = db.execute(f"SELECT id FROM events WHERE id IN ({marks(ids)})", ids) if ids else ()
-    return {row[0] for row in found}
-
-
 def people(db: Database, *, after: tuple[str, str], limit: int) -> list[Person]:
     """See `Office.people`."""
     found = db.execute(

@@ -21,7 +21,7 @@ from hearth.memory.events.kinds import (
     StepCaptured,
 )
 from hearth.memory.events.mid_term import lines_of
-from hearth.memory.events.sql import GENERATION, REACHED, USER, Database, Row, marks, number_of
+from hearth.memory.events.sql import GENERATION, REACHED, SESSION_MODE, USER, Database, Row, marks, number_of
 from hearth.memory.extract.attributes import subject_key
 from hearth.memory.filters import fold_text
 from hearth.memory.ports import ExchangeState, MemoryFilter, Outlived
@@ -539,10 +539,7 @@ def _session_of(row: Row, tenant: str, user: str) -> SessionInfo:
 
 def session_mode(db: Database, tenant: str, user: str, session: str) -> SessionMode:
     """What memory does in a session; `on` in one that was never switched."""
-    found = db.execute(
-        f"SELECT mode FROM switched WHERE user_id = {USER} AND session = ?", (tenant, user, session)
-    )
-    mode: SessionMode = (found.fetchone() or ("on",))[0]
+    mode: SessionMode = (db.execute(SESSION_MODE, (tenant, user, session)).fetchone() or ("on",))[0]
     return mode
 
 

@@ -28,6 +28,9 @@ GENERATION = (
 )
 """The generation of a user, by the same two values; 1 for one that the log never saw."""
 
+SESSION_MODE = f"SELECT mode FROM switched WHERE user_id = {USER} AND session = ?"
+"""What memory does in a session that was switched, by three values."""
+
 
 COPIED = -1
 """The stage, in the table `copies`, of a log that is the whole copy of another one."""

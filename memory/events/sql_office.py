@@ -78,7 +78,3 @@ class SqlOffice(ABC):
     ) -> int:
         """See `Office.content_left`."""
         return await self._read(lambda db: office.content_left(db, tenant, user, records, before))
-
-    async def known_events(self, ids: Sequence[str]) -> set[str]:
-        """See `Office.known_events`."""
-        return await self._read(lambda db: office.known_events(db, ids))

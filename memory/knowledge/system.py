@@ -16,7 +16,7 @@ from uuid import NAMESPACE_URL, uuid4, uuid5
 import msgspec
 
 from hearth.memory.errors import BadInput, NotFound
-from hearth.memory.events.kinds import Event, SystemRefused
+from hearth.memory.events.kinds import SystemRefused, happened
 from hearth.memory.extract.attributes import SHAREABLE
 from hearth.memory.extract.personal import MaskFor
 from hearth.memory.knowledge.library import Library
@@ -123,14 +123,9 @@ class SystemMemory:
         refused = await self._find(tenant, topic, policy)
         scope = everybody(tenant)
         generation = await self._log.generation(tenant, scope.user)
-        event = Event(
-            id=uuid5(NAMESPACE_URL, f"hearth:refused:{scope.owner}:{generation}:{topic}").hex,
-            tenant=tenant,
-            user=scope.user,
-            generation=generation,
-            occurred_at=self._clock.now(),
-            payload=SystemRefused(topic=topic, by=by),
-        )
+        id = uuid5(NAMESPACE_URL, f"hearth:refused:{scope.owner}:{generation}:{topic}").hex
+        refusal = SystemRefused(topic=topic, by=by)
+        event = happened(scope, refusal, generation, at=self._clock.now(), id=id)
         await self._log.append([event])
         self._appended()
         return refused

@@ -13,6 +13,7 @@ from hearth.memory.portable.checks import CARRIED
 from hearth.memory.portable.form import FORMAT, VERSION, Header, Writer
 from hearth.memory.portable.parcel import packed
 from hearth.memory.ports import Clock, EventLog
+from hearth.memory.reading import batches
 from hearth.memory.types import Scope
 
 READ_ROWS: Final = 100
@@ -40,11 +41,9 @@ async def exported(log: EventLog, scope: Scope, *, clock: Clock, deciders: Decid
             exported_at=clock.now(),
         )
     )
-    after = 0
-    while found := await log.read(after=after, limit=READ_ROWS, tenant=scope.tenant, user=scope.user):
+    async for found in batches(log, tenant=scope.tenant, user=scope.user, rows=READ_ROWS):
         own = [event for event in found if _belongs(event, scope)]
         yield await asyncio.to_thread(_lines, writer, own, handled, deciders)
-        after = found[-1].seq
     if await log.generation(scope.tenant, scope.user) != generation:
         raise StaleGeneration
     yield writer.footer()

@@ -28,6 +28,7 @@ from hearth.memory.events.kinds import (
     SegmentVisited,
 )
 from hearth.memory.events.views import refused, subject_of
+from hearth.memory.past import tombstones
 from hearth.memory.portable.form import Limits, Reading
 from hearth.memory.portable.parcel import Mask, addressed
 from hearth.memory.ports import EventLog
@@ -37,8 +38,6 @@ _NAMESPACE: Final = uuid5(NAMESPACE_URL, "hearth:carried")
 BATCH_EVENTS: Final = 500
 """Events of one append: a short transaction."""
 _BATCH_BYTES: Final = 8_000_000
-_READ_ROWS: Final = 500
-_TOMBSTONES: Final = ("memory.forgotten", "page.forgotten")
 _OF_SEGMENTS: Final = (SegmentChanged, SegmentVisited, SegmentPromoted, SegmentPinned, SegmentEvicted)
 
 
@@ -82,16 +81,12 @@ async def here(log: EventLog, scope: Scope, *, anew: bool) -> Here:
     read = partial(log.read, tenant=scope.tenant, user=scope.user)
     generation = await log.generation(scope.tenant, scope.user)
     erasures = [] if anew else await read(kinds=("user.erased",))
-    forgotten: dict[str, int] = {}
-    after = 0
-    while found := await read(after=after, limit=_READ_ROWS, kinds=_TOMBSTONES):
-        forgotten |= {subject_of(event.payload): micros(event.occurred_at) for event in found}
-        after = found[-1].seq
+    gone = await tombstones(log, scope.tenant, scope.user)
     return Here(
         scope=scope,
         generation=generation,
         erased=max((event.occurred_at for event in erasures), default=None),
-        forgotten=forgotten,
+        forgotten={subject_of(event.payload): micros(event.occurred_at) for event in gone},
         empty=not await read(limit=1),
     )
 

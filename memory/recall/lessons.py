@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hearth.memory.events.kinds import Event, RecallDrawn, RecallJudged
 from hearth.memory.ports import EventLog
+from hearth.memory.reading import batches
 from hearth.memory.types import Judgement, Ranked, Ranking
 
 Numbers: TypeAlias = NDArray[np.float64]
@@ -44,12 +45,8 @@ class Lesson:
 
 async def read_told(log: EventLog, tenant: str) -> list[Event]:
     """All events of the tenant that tell what was of use, in log order. Raises LogUnavailable."""
-    events: list[Event] = []
-    after = 0
-    while batch := await log.read(after=after, limit=_READ_ROWS, kinds=KINDS, tenant=tenant):
-        events += batch
-        after = batch[-1].seq
-    return events
+    read = batches(log, tenant=tenant, kinds=KINDS, rows=_READ_ROWS)
+    return [event async for batch in read for event in batch]
 
 
 def signals_in(events: Iterable[Event]) -> frozenset[str]:
