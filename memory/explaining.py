@@ -38,6 +38,8 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     """An earlier recall."""
 
     trace: str
+    exchange: str
+    """Into which it went."""
     scope: Scope
     at: datetime
     query: Query
@@ -69,6 +71,7 @@ async def told(engine: Engine, tenant: str, user: str, trace: str) -> Told:
     block = next((step.block for _, step in steps if step.block is not None), None)
     return Told(
         trace=trace,
+        exchange=step.exchange,
         scope=scope,
         at=step.started_at,
         query=query,

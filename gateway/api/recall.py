@@ -155,6 +155,7 @@ async def _told(engine: Engine, scope: Scope, id: str) -> TraceOut:
     found = await told(engine, scope.tenant, scope.user, id)
     if not reached(scope, found.scope):
         raise NotFound
+    asked = await engine.forgetting(scope.tenant, scope.user, found.exchange)
     return TraceOut(
         id=id,
         at=found.at,
@@ -182,6 +183,7 @@ async def _told(engine: Engine, scope: Scope, id: str) -> TraceOut:
             )
             for item in found.items
         ],
+        forgetting=ForgettingOut.of(asked) if asked else None,
     )
 
 
