@@ -136,7 +136,7 @@ class ExtractionDecider:
         left to one and is for rules to read now.
         """
         found = await self._log.record(event.tenant, event.user, page_of(event))
-        if not isinstance(found, Page) or found.state == "inactive" or found.kind != "dialogue":
+        if not isinstance(found, Page) or not found.is_told:
             return None
         policy = self._policy_of(found)
         if policy.facts == "off":

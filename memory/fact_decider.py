@@ -142,9 +142,7 @@ class FactDecider:
     async def _live(self, event: Event, id: str) -> Page | None:
         """The page as it stands now, if its words are the user's and on the live branch, evicted or not."""
         found = await self._log.record(event.tenant, event.user, id)
-        if not isinstance(found, Page) or found.state in ("inactive", "hidden") or found.kind != "dialogue":
-            return None
-        return found
+        return found if isinstance(found, Page) and found.is_told else None
 
     async def _known(
         self, event: Event, page: Page | None, said: Sequence[Told], touched: Sequence[Memory]

@@ -92,6 +92,10 @@ class Outdated(msgspec.Struct, frozen=True, kw_only=True):
     """Since when it holds no more; None for one that was forgotten: nobody is shown it again."""
 
 
+LEFT: Final[tuple[PageState, ...]] = ("inactive", "hidden")
+"""States of pages that are not on the live branch, or that their user asked to forget."""
+
+
 class Page(msgspec.Struct, frozen=True, kw_only=True, tag="page", tag_field="record"):
     """One exchange as kept in memory, word for word."""
 
@@ -128,6 +132,11 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, tag="page", tag_field="rec
 
     def __post_init__(self) -> None:
         utc(self.occurred_at)
+
+    @property
+    def is_told(self) -> bool:
+        """True for dialogue on the live branch, evicted or not: what it says may be read."""
+        return self.kind == "dialogue" and self.state not in LEFT
 
 
 SessionMode = Literal["on", "read", "off"]

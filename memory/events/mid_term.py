@@ -9,7 +9,7 @@ import msgspec
 from hearth.memory.events.archive import payload_of
 from hearth.memory.events.codec import moment
 from hearth.memory.events.kinds import SegmentChanged
-from hearth.memory.events.sql import USER, Database, Row, marks
+from hearth.memory.events.sql import TOLD, USER, Database, Row, marks
 from hearth.memory.ports import KnownSegment, WaitingPage
 from hearth.memory.tiers.heat import Heat
 from hearth.memory.types import SummaryLine
@@ -72,7 +72,7 @@ def waiting_pages(db: Database, tenant: str, user: str, owner: str, *, limit: in
 
 def members(db: Database, tenant: str, user: str, segment: str) -> list[WaitingPage]:
     """See `MidTerm.members`."""
-    sql = f"{_PAGES} AND g.segment = ? AND g.state <> 'inactive' ORDER BY g.occurred, g.seq"
+    sql = f"{_PAGES} AND g.segment = ? AND {TOLD} ORDER BY g.occurred, g.seq"
     return [_page(row) for row in db.execute(sql, (tenant, user, segment))]
 
 

@@ -21,7 +21,17 @@ from hearth.memory.events.kinds import (
     StepCaptured,
 )
 from hearth.memory.events.mid_term import lines_of
-from hearth.memory.events.sql import GENERATION, REACHED, SESSION_MODE, USER, Database, Row, marks, number_of
+from hearth.memory.events.sql import (
+    GENERATION,
+    REACHED,
+    SESSION_MODE,
+    TOLD,
+    USER,
+    Database,
+    Row,
+    marks,
+    number_of,
+)
 from hearth.memory.extract.attributes import subject_key
 from hearth.memory.filters import fold_text
 from hearth.memory.ports import ExchangeState, MemoryFilter, Outlived
@@ -252,13 +262,9 @@ def latest_pages(db: Database, tenant: str, user: str, *, limit: int) -> list[Pa
     )[::-1]
 
 
-_LEFT = "('inactive', 'hidden')"
-"""States of pages that are not on the live branch, or that their user asked to forget."""
-
-
 def pages_in(db: Database, tenant: str, user: str, segment: str) -> list[Page]:
     """The pages of a segment that are on the live branch, oldest first."""
-    order = f"AND g.state NOT IN {_LEFT} ORDER BY g.occurred, g.seq"
+    order = f"AND {TOLD} ORDER BY g.occurred, g.seq"
     return _pages(db, f"WHERE g.user_id = {USER} AND g.segment = ? {order}", (tenant, user, segment))
 
 
@@ -269,7 +275,7 @@ def latest_in(
     if not segments:
         return {}
     newest = "row_number() OVER (PARTITION BY g.segment ORDER BY g.occurred DESC, g.seq DESC)"
-    of = f"g.user_id = {USER} AND g.state NOT IN {_LEFT} AND g.segment IN ({marks(segments)})"
+    of = f"g.user_id = {USER} AND {TOLD} AND g.segment IN ({marks(segments)})"
     ids = db.execute(
         f"SELECT id, segment FROM (SELECT g.id, g.segment, {newest} AS place FROM pages g WHERE {of}) AS n"
         " WHERE place <= ?",

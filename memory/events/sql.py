@@ -11,6 +11,8 @@ from datetime import datetime
 from typing import Any, Protocol, TypeAlias
 from zlib import crc32
 
+from hearth.memory.types import LEFT
+
 Row: TypeAlias = tuple[Any, ...]
 Condition: TypeAlias = "tuple[str, list[Any]]"
 """SQL that is true or false, and the values of its placeholders."""
@@ -28,6 +30,8 @@ GENERATION = (
 )
 """The generation of a user, by the same two values; 1 for one that the log never saw."""
 
+TOLD = f"g.state NOT IN ({', '.join(repr(state) for state in LEFT)})"
+"""Whether the page `g` is on the live branch, evicted or not."""
 SESSION_MODE = f"SELECT mode FROM switched WHERE user_id = {USER} AND session = ?"
 """What memory does in a session that was switched, by three values."""
 

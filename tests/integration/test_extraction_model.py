@@ -380,6 +380,28 @@ async def test_pages_that_were_left_to_a_model_are_read_by_rules_once_the_policy
     assert model.asked == []
 
 
+async def test_what_a_user_asked_to_forget_is_not_shown_to_the_model(
+    tmp_path: Path, model: ScriptedModel
+) -> None:
+    """Neither what was said before, nor the message that asks, though no model had come to them yet."""
+    clock = ManualClock(datetime(2026, 5, 1, 9, tzinfo=UTC))
+    async with open_api(
+        tmp_path, clock=clock, extractor=RuleExtractor(), life=LifePolicy(facts="off")
+    ) as api:
+        await say(api, "I keep bees.")
+        await say(api, "Please forget that.")
+        closed = await api.engine.log.read(kinds=["page.closed"])
+        decider = ExtractionDecider(
+            log=api.engine.log,
+            model=model,
+            rules=RuleExtractor(),
+            clock=clock,
+            policy=lambda tenant, agent, key: LIFE,
+        )
+        await decider.handle(closed)
+    assert (len(closed), model.asked) == (2, [])
+
+
 def test_pages_of_a_user_wait_for_others_and_not_for_ever() -> None:
     """Until one has waited for long, or there are as many as one call takes; pages of rules wait for none."""
     clock = ManualClock()
