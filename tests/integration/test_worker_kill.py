@@ -38,7 +38,7 @@ from hearth.memory.events.kinds import Event, StepCaptured
 from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.stores.edge import EdgeLongTerm
 from hearth.memory.stores.sqlite_short_term import SqliteShortTerm
-from hearth.memory.types import Page, Scope, Step
+from hearth.memory.types import Embedding, Page, Scope, Step
 from hearth.memory.worker import Worker
 from hearth.testing.embedder import plain
 
