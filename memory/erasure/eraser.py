@@ -12,7 +12,7 @@ from uuid import NAMESPACE_URL, uuid4, uuid5
 import msgspec
 import numpy as np
 
-from hearth.memory.erasure.fragments import SALT_BYTES, fragments_of
+from hearth.memory.erasure.fragments import SALT_BYTES, WINDOW, fragments_of
 from hearth.memory.erasure.office import Inventory, Office
 from hearth.memory.erasure.receipt import Receipt, Step, What
 from hearth.memory.erasure.removals import Removal, of_exchange, of_memory, of_session
@@ -186,10 +186,14 @@ class Eraser:
     async def _sources(self, tenant: str, receipt: Receipt, there: Inventory) -> list[bytes]:
         """Bytes by which it would be found: as said, as the log stores it, as its vectors.
 
-        The words of a memory may stand in the exchange that it was read from, which stays.
+        The words of a memory may stand in the exchange that it was read from, which stays. Of a payload it is
+        the end, where its checksum is: the names of fields before it stand in others' payloads, too.
         """
         texts = [] if receipt.what == "memory" else there.sample.texts
-        sources = [*(text.encode("utf-8", "replace") for text in texts), *there.sample.stored]
+        sources = [
+            *(text.encode("utf-8", "replace") for text in texts),
+            *(raw[-WINDOW:] for raw in there.sample.stored),
+        ]
         owner = Scope(tenant=tenant, user=receipt.user).owner
         try:
             async with asyncio.timeout(_VECTOR_SECONDS):

@@ -75,6 +75,13 @@ async def _child(shim: QdrantShim, tmp_path: Path) -> AsyncIterator[VectorChild]
         yield child
 
 
+async def filled(child: VectorChild, shim: QdrantShim) -> None:
+    """Make the collection whole: into another one nothing is put before it is known what is there."""
+    await child.count(OWNER)
+    await child.mark_rebuilt()
+    shim.requests.clear()
+
+
 async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110 (what is waited for gives no sign)
@@ -114,6 +121,7 @@ async def test_vectors_are_one_request(shim: QdrantShim, child: VectorChild):
     """However many records' vectors are asked for, one request brings those of the texts and nothing else; no
     ids make none. A server that is down is said.
     """
+    await filled(child, shim)
     notes = [item(f"note {number}") for number in range(200)]
     await child.upsert(notes)
     ids = [one.record.id for one in notes]
@@ -131,6 +139,7 @@ async def test_vectors_are_one_request(shim: QdrantShim, child: VectorChild):
 
 async def test_every_read_names_its_owners(shim: QdrantShim, child: VectorChild):
     """case_04: no request that reads goes out without the owners asked for, none at all without owners."""
+    await filled(child, shim)
     known = item("I live in Oslo", tags=("a",))
     await child.upsert([known])
     await child.search(ask("Oslo", OWNER, "t/bob", where=MemoryFilter(tags=("a",), words="oslo")))
@@ -238,6 +247,7 @@ async def test_a_passing_fault_is_not_noticed(shim: QdrantShim, child: VectorChi
 
 async def test_a_lasting_fault_is_given_up(shim: QdrantShim, child: VectorChild):
     """A call that keeps failing is made a few times and then raises."""
+    await filled(child, shim)
     shim.always = 500
     before = len(shim.did("upsert"))
     with pytest.raises(StoreUnavailable, match="500"):
@@ -259,6 +269,7 @@ async def test_the_key_stays_secret(tmp_path: Path):
     """
     with QdrantShim(api_key=KEY).running() as server:
         async with child_of(server, tmp_path) as child:
+            await filled(child, server)
             await child.upsert([item("I live in Oslo")])
             state = (await child.health(seconds=30)).state
             assert state is not None

@@ -27,7 +27,7 @@ from tests.tenancy.attempts import Attempt, Dice
 from tests.tenancy.terminal import run
 from tests.tenancy.world import Owner, World
 
-DECIDED = ("page.", "segment.", "recall.drawn", "memory.withdrawn", "erasure.changed")
+DECIDED = ("page.", "segment.", "session.summarised", "recall.drawn", "memory.withdrawn", "erasure.changed")
 """Kinds of events that the worker adds later, to whosesoever earlier ones."""
 ASKED = ("segment.pinned", "page.forgotten")
 """Of those, what requests do."""
