@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
 
-from hearth.memory.erasure.fragments import WINDOW, Search
+import msgspec
+
 from hearth.memory.erasure.receipt import Fragment, Scanned
-
-_CHUNK: Final = 4 << 20
-OTHER: Final = "other files"
+from hearth.memory.erasure.scanning import Asked
+from hearth.memory.errors import StoreUnavailable
 
 
 class Files:
@@ -23,35 +22,25 @@ class Files:
         self._home, self._places, self._spool = home, places, spool
 
     def scan(self, wanted: Mapping[str, tuple[bytes, Sequence[Fragment]]]) -> dict[str, list[Scanned]]:
-        """What is left of each erasure, by place. Blocks for as long as it takes to read everything."""
-        search = Search(wanted)
-        sizes: Counter[str] = Counter()
-        found: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        for place, path in self._files():
-            for chunk in _chunks(path):
-                sizes[place] += len(chunk)
-                found[place] += search.count(chunk)
-        return {
-            erasure: [
-                Scanned(place=place, how="raw bytes", size=size, found=found[place][erasure])
-                for place, size in sorted(sizes.items())
-            ]
-            for erasure in wanted
-        }
+        """What is left of each erasure, by place. Blocks for as long as it takes to read everything. Raises
+        StoreUnavailable.
 
-    def _files(self) -> Iterator[tuple[str, Path]]:
-        for path in sorted(self._home.rglob("*")):
-            name = path.relative_to(self._home).parts[0]
-            if path.is_file() and not path.is_relative_to(self._spool):
-                yield next((at for start, at in self._places.items() if name.startswith(start)), OTHER), path
-        for path in sorted(self._spool.glob("*")):
-            yield "spool", path
-
-
-def _chunks(path: Path) -> Iterator[bytes]:
-    """The file, each chunk with the end of the one before: a fragment is whole in one of them, once."""
-    before = b""
-    with suppress(FileNotFoundError), path.open("rb") as file:  # gone meanwhile
-        while raw := file.read(_CHUNK):
-            yield before + raw
-            before = raw[-(WINDOW - 1) :]
+        By a process of its own. Whoever closes a file gives up all locks that his process has on it
+        (https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_),
+        and the next program to open the log would take its write-ahead log away.
+        """
+        asked = Asked(
+            home=str(self._home),
+            places=self._places,
+            spool=str(self._spool),
+            wanted={erasure: (salt, tuple(fragments)) for erasure, (salt, fragments) in wanted.items()},
+        )
+        done = subprocess.run(
+            [sys.executable, "-m", "hearth.memory.erasure.scanning"],
+            input=msgspec.msgpack.encode(asked),
+            stdout=subprocess.PIPE,
+            check=False,
+        )
+        if done.returncode:
+            raise StoreUnavailable("the scan of files", f"it ended with {done.returncode}")
+        return msgspec.msgpack.decode(done.stdout, type=dict[str, list[Scanned]])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -120,6 +123,22 @@ async def test_a_receipt_counts_what_went_and_a_scan_finds_nothing_of_it(api: Ap
     assert (kept.salt, kept.fragments, kept.records) == (b"", (), ())
     assert bytes_left(tmp_path, api, (begun.salt, begun.fragments)) == 0
     assert len(await api.engine.exchanges("acme", "bob")) == 1
+
+
+async def test_a_scan_leaves_the_log_its_locks(api: Api, tmp_path: Path) -> None:
+    """Another program that opens and closes the log afterwards does not take its write-ahead log away."""
+    await tell(api, ALICE, SECRET)
+    await api.engine.eraser.begin("user", "acme", "alice")
+    await purged(api)
+    await tell(api, BOB, "cats are better than bees by far, I think")
+    look = (
+        "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); print(*db.execute(sys.argv[2]).fetchone())"
+    )
+    asked = [sys.executable, "-c", look, str(tmp_path / "log.db"), "SELECT count(*) FROM events"]
+    before = await asyncio.to_thread(subprocess.check_output, asked)
+    assert (tmp_path / "log.db-wal").exists()
+    await tell(api, BOB, "dogs are better than cats", minute=1)
+    assert int(await asyncio.to_thread(subprocess.check_output, asked)) > int(before)
 
 
 async def test_an_erasure_of_nobody_and_a_second_one_have_empty_receipts(api: Api) -> None:
