@@ -55,10 +55,14 @@ class Switches(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     keys: Mapping[str, ModeName] = {}
     """By key name."""
     unread: bool = False
-    """True where nobody could read them: then everyone's is `off`, since it may be."""
+    """True where nobody could read them: then everyone's is `off`, since it may be, or `write`, where what is
+    written can wait.
+    """
 
 
 UNREAD = Switches(everyone="off", unread=True)
+AWAITED = Switches(everyone="write", unread=True)
+"""Before they were read for the first time: what is captured waits until they are."""
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,6 +22,7 @@ from hearth.gateway.retries import Retries
 from hearth.gateway.wire import WIRES
 from hearth.gateway.wire.types import Body, WireReply, WireRequest
 from hearth.memory import metrics
+from hearth.memory.admission import masked
 from hearth.memory.dialogue import Dialogue, exchange_ids, read, retry_key, tails
 from hearth.memory.engine import Engine, Opened
 from hearth.memory.events.kinds import UNKNOWN, SessionSwitched
@@ -31,8 +32,6 @@ from hearth.memory.types import BudgetFrom, PlacedBlock, Query, ShortTermView, S
 
 logger = logging.getLogger(__name__)
 
-KEPT_ERROR = 500
-"""Characters of a provider's error that are kept."""
 LARGE_REDACTED = 5_000
 """The same where personal data is masked too. That takes milliseconds where a text is full of digits."""
 PRIVATE = "private session"
@@ -155,6 +154,8 @@ class Flow:
         if call.without_block and call.placed and call.recall is not None:
             # the provider refused it
             self.daily.spend(identity.key, -call.recall.block.tokens, call.started_at)
+        if identity.policy.waits:
+            opened = msgspec.structs.replace(opened, generation=UNKNOWN)
         call.opened, call.status, call.reason = opened, "ok", ""
         call.recall, call.block, call.placed = None, None, False
         call.private = _private(identity, opened, dialogue, secret)
@@ -168,7 +169,7 @@ class Flow:
             call.status, call.reason = "partial", "refused with block"
             return body
         if opened.generation == UNKNOWN:
-            call.status, call.reason = "failed", "log"
+            call.status, call.reason = "failed", (identity.policy.waits and identity.policy.reason) or "log"
             return body
         if not identity.policy.recall:
             return body
@@ -411,13 +412,13 @@ def _room(
 
 def _written(call: Call, opened: Opened, draft: Draft, reply: WireReply, mask: Mask) -> tuple[Step, str]:
     """The step to capture, and the visible text of all its exchange's replies."""
-    step = _step(call, opened, draft, reply, mask)
+    step = masked(_step(call, opened, draft, reply), mask)
     replies = (mask(draft.dialogue.reply_so_far), step.reply_text)
     return step, "\n\n".join(text for text in replies if text)
 
 
-def _step(call: Call, opened: Opened, draft: Draft, reply: WireReply, mask: Mask) -> Step:
-    text = mask(reply.text)
+def _step(call: Call, opened: Opened, draft: Draft, reply: WireReply) -> Step:
+    """All that was said, as it was said."""
     usage = reply.usage
     if usage is not None and call.block is not None and call.placed:
         usage = msgspec.structs.replace(usage, memory=call.block.tokens)
@@ -425,14 +426,14 @@ def _step(call: Call, opened: Opened, draft: Draft, reply: WireReply, mask: Mask
         exchange=opened.exchange,
         isolated=opened.scope.isolated,
         key=draft.key,
-        user_text=mask(draft.dialogue.user_text),
-        reply_text=text,
+        user_text=draft.dialogue.user_text,
+        reply_text=reply.text,
         outcome=reply.outcome,
         closes=not reply.tools,
         kind=draft.kind,
         timezone=draft.timezone,
         tags=draft.tags,
-        tools=tuple(_masked(tool, mask) if draft.full_tools else _sizes_only(tool) for tool in reply.tools),
+        tools=reply.tools if draft.full_tools else tuple(map(_sizes_only, reply.tools)),
         injected=call.block.items if call.block and call.placed else (),
         block=_recorded(call),
         trace=call.recall.trace if call.recall else "",
@@ -440,19 +441,15 @@ def _step(call: Call, opened: Opened, draft: Draft, reply: WireReply, mask: Mask
         tails=tails(draft.dialogue.answered(reply.text), draft.secret),
         tails_before=draft.tails_before,
         retry_key=draft.retry_key,
-        alternatives=tuple(map(mask, reply.alternatives)),
+        alternatives=reply.alternatives,
         response_id=reply.response_id if call.route == "responses" else "",
         route=call.route or "",
         model=reply.model or (call.request.model if call.request else ""),
         started_at=call.started_at,
         finished_at=datetime.now(UTC),
-        error=mask(reply.error)[:KEPT_ERROR],
+        error=reply.error,
         usage=usage,
     )
-
-
-def _masked(tool: ToolUse, mask: Mask) -> ToolUse:
-    return msgspec.structs.replace(tool, arguments=mask(tool.arguments or ""))
 
 
 def _recorded(call: Call) -> PlacedBlock | None:

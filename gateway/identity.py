@@ -70,6 +70,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """Block tokens a day of the key; None: no limit."""
     session: SessionMode | None = None
     """What the call switches its session to; None: to nothing else than it is."""
+    waits: bool = False
+    """What is captured waits in the spool until it is known what was switched off."""
     reason: str = ""
     """Why the mode is less than the default; empty where nothing restricted it."""
 
@@ -266,6 +268,7 @@ def _policy(
     return Policy(
         mode=decision.mode,
         reason=decision.reason,
+        waits=switches.unread,
         budget=allowance.budget if budget is None else budget,
         budget_from=allowance.budget_from if budget is None else "request",
         budget_share=key.policy.budget_share if budget is None else 1.0,

@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import uvicorn
@@ -75,6 +76,7 @@ async def running(settings: Settings) -> AsyncIterator[Gateway]:
         settled=settled_by(hearth),
         ledger=hearth.erasure.ledger,
         model=extraction_model(settings),
+        gate=partial(switchboard, folder=hearth.data_dir),
     ) as engine:
         gateway = gateway_over(engine, settings)
         beside = [gateway.switchboard.follow(), gateway.flow.daily.follow()]

@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from hearth.config.switches import UNREAD, ModeName, Switches
+from hearth.config.switches import AWAITED, UNREAD, Mode, ModeName, Switches, effective_mode
 from hearth.memory.errors import LogUnavailable
 
 logger = logging.getLogger(__name__)
@@ -24,7 +24,11 @@ class Switchboard(Protocol):
     """The switches of all processes of this gateway."""
 
     def current(self) -> Switches:
-        """The switches as far as this process knows; where they can't be known memory is off for all."""
+        """The switches as far as this process knows; where they can't be known nothing is recalled."""
+        ...
+
+    def admits(self, tenant: str, key: str) -> bool:
+        """Whether anything may be captured of that key's calls, as far as this process knows."""
         ...
 
     async def set(self, mode: ModeName, *, tenant: str = "", key: str = "") -> Switches:
@@ -63,8 +67,14 @@ class FileSwitchboard:
         """See `Switchboard.set`."""
         return await asyncio.to_thread(self._set, mode, tenant, key)
 
+    def admits(self, tenant: str, key: str) -> bool:
+        """See `Switchboard.admits`."""
+        return _admits(self.current(), tenant, key)
+
     async def look(self) -> None:
-        """Nothing to do: each call looks at the file."""
+        """Each call looks at the file. Raises LogUnavailable while that can't be read."""
+        if self.current().unread:
+            raise LogUnavailable(f"the switches in {self._path} can't be read")
 
     async def follow(self) -> None:
         """Nothing to do."""
@@ -100,16 +110,21 @@ class Notes(Protocol):
 class SharedSwitchboard:
     """In the database of the event log: every gateway over it follows within `LOOK_SECONDS`.
 
-    Until it was read once memory is off; when it can't be read any more the last state holds.
+    Until it was read once nothing is recalled, and what is captured waits; when it can't be read any more the
+    last state holds.
     """
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
-        self._switches = UNREAD
+        self._switches = AWAITED
 
     def current(self) -> Switches:
         """See `Switchboard.current`."""
         return self._switches
+
+    def admits(self, tenant: str, key: str) -> bool:
+        """See `Switchboard.admits`."""
+        return _admits(self._switches, tenant, key)
 
     async def set(self, mode: ModeName, *, tenant: str = "", key: str = "") -> Switches:
         """See `Switchboard.set`. Raises LogUnavailable."""
@@ -132,6 +147,11 @@ class SharedSwitchboard:
             except LogUnavailable as error:
                 logger.warning("the switches can't be read; the last ones hold: %s", error)
             await asyncio.sleep(LOOK_SECONDS)
+
+
+def _admits(switches: Switches, tenant: str, key: str) -> bool:
+    decided = effective_mode(switches, tenant=tenant, key=key, default=Mode.ON, ceiling=Mode.ON)
+    return Mode.CAPTURE in decided.mode
 
 
 def switchboard(log: object, folder: Path) -> Switchboard:

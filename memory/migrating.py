@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from hearth.memory.admission import Gate, PolicyAdmission
 from hearth.memory.clock import SystemClock
 from hearth.memory.errors import LogUnavailable
 from hearth.memory.events.copying import Copied, Watch, begun, copy, finish
@@ -24,10 +25,13 @@ from hearth.memory.opening import (
     open_worker,
     opened_log,
 )
+from hearth.memory.policies import Policies
+from hearth.memory.ports import EventLog
 from hearth.memory.stores.qdrant_calls import QdrantCalls
 from hearth.memory.stores.qdrant_server import QdrantServer
 from hearth.memory.stores.redis_client import redis_client
 from hearth.memory.stores.redis_short_term import translated
+from hearth.memory.tiers.life import LifePolicy
 from hearth.memory.worker import CONSUMERS
 
 ANSWER_SECONDS = 10.0
@@ -74,12 +78,14 @@ async def migrate(
     *,
     watch: Watch,
     also: Callable[[SqlLog, SqlLog], Awaitable[None]],
+    gate: Callable[[EventLog], Gate],
 ) -> Migrated:
     """Copy the log of `source`, with what waits in its spool, to `target`, and compare both.
 
-    `also` moves what else is to be moved, before anybody can open the target. Raises LogUnavailable and
-    StoreUnavailable where a side can't be reached or is in use, where there is no source, or the target's
-    stores hold something else. Called again it goes on where it was.
+    `also` moves what else is to be moved, before anybody can open the target. `gate` as for
+    `open_memory`. Raises LogUnavailable and StoreUnavailable where a side can't be reached or is in use,
+    where there is no source, or the target's stores hold something else. Called again it goes on where it
+    was.
     """
     if source.log == target.log:
         raise LogUnavailable("source and target have the same log: name another one in the second")
@@ -87,7 +93,8 @@ async def migrate(
         raise LogUnavailable(f"there is no event log in {source.home}")
     async with _opened(source) as here:
         await here.ask(refuse_unfinished)
-        outbox = Spool(source.spool)
+        policies = Policies(log=here, clock=SystemClock(), own=LifePolicy())
+        outbox = Spool(source.spool, PolicyAdmission(policies, gate(here)))
         await outbox.drain(here)
         async with _opened(target) as there:
             if not await there.ask(begun):

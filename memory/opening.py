@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import msgspec
 
+from hearth.memory.admission import Gate, PolicyAdmission
 from hearth.memory.capture import Capture
 from hearth.memory.clock import SystemClock
 from hearth.memory.engine import Engine
@@ -109,6 +110,7 @@ async def open_memory(
     settled: Settled = nothing_settled,
     ledger: Path | None = None,
     model: ChatModel | None = None,
+    gate: Callable[[EventLog], Gate] | None = None,
 ) -> AsyncIterator[Engine]:
     """Open the memory that lives in `directory`, made if it is absent, and close it at the end.
 
@@ -119,8 +121,10 @@ async def open_memory(
     held by servers instead of files; one that is down is waited for beside the calls. `worker`: whether this
     process files what was said, or those of `open_worker` over the same servers. `weights`: of the rank
     score, for tenants that have their own. `settled`: values of the policy of tenants, agents and keys, where
-    they are not Hearth's own; `model` reads facts. `ledger`: where erasures are noted outside the log, a
-    file in the folder unless another is given; what the log lacks of it is erased again before this returns.
+    they are not Hearth's own; `model` reads facts. `gate`: by what is switched in that log, what was captured
+    while it was away gets into it; None: all of it does. `ledger`: where erasures are noted outside the log,
+    a file in the folder unless another is given; what the log lacks of it is erased again before this
+    returns.
 
     Raises LogUnavailable where the folder can't be used, StoreUnavailable where there is no such embedder
     or another process has the memory open.
@@ -132,7 +136,8 @@ async def open_memory(
             _opened(home, embedder, durability, clock or SystemClock(), servers or Servers())
         )
         policies = await _policies(stores, settled)
-        outbox = stack.enter_context(closing(Spool(spool or home / SPOOL)))
+        admission = PolicyAdmission(policies, gate and gate(stores.log))
+        outbox = stack.enter_context(closing(Spool(spool or home / SPOOL, admission)))
         capture = _capture(stores, outbox, ack_seconds, lambda: working.notify())
         known, mine = Ledger(ledger or home / LEDGER), worker == "embedded"
         eraser = _eraser(stores, own_spool=mine)

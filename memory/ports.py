@@ -51,6 +51,21 @@ class Clock(Protocol):
         ...
 
 
+class Admission(Protocol):
+    """What of that which waited for the log may be stored, now that it is back.
+
+    While the log was away nobody could know what was switched off and what had to be masked.
+    """
+
+    async def look(self) -> None:
+        """Know what holds now. Raises LogUnavailable."""
+        ...
+
+    def admitted(self, event: Event) -> Event | None:
+        """The event as it may be stored, as of the last look; None where it may not be."""
+        ...
+
+
 class TokenCounter(Protocol):
     """Counts tokens without any network."""
 

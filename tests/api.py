@@ -23,6 +23,7 @@ from hearth.gateway.keys import Key, key_table, presented_key
 from hearth.gateway.life import settled_by
 from hearth.gateway.runtime import Gateway
 from hearth.gateway.switchboard import FileSwitchboard
+from hearth.memory.admission import PolicyAdmission
 from hearth.memory.capture import Capture
 from hearth.memory.engine import Engine
 from hearth.memory.erasure.eraser import Eraser
@@ -156,6 +157,10 @@ def served(home: Path, **options: Any) -> Iterator[tuple[str, Callable[[], None]
         assert not thread.is_alive()
 
 
+def _admission(policies: Policies, home: Path) -> PolicyAdmission:
+    return PolicyAdmission(policies, FileSwitchboard(home / "switches.json"))
+
+
 @asynccontextmanager
 async def open_engine(
     home: Path,
@@ -179,7 +184,7 @@ async def open_engine(
     own = life or LifePolicy(facts="rules" if extractor else "off")
     policies = Policies(log=log, clock=clock, own=own, settled=settled)
     await policies.look()
-    spool, ledger = Spool(home / "spool"), Ledger(home / "erasures.ledger")
+    spool, ledger = Spool(home / "spool", _admission(policies, home)), Ledger(home / "erasures.ledger")
     capture = Capture(
         log=log,
         spool=spool,

@@ -82,9 +82,16 @@ def installation(path: Path) -> Installation:
 
 
 async def _migrated(here: Installation, there: Installation, watch: Watch) -> Migrated:
+    from hearth.gateway.switchboard import switchboard
     from hearth.memory.migrating import migrate
 
-    return await migrate(here, there, watch=watch, also=partial(_move_switches, here.home, there.home))
+    return await migrate(
+        here,
+        there,
+        watch=watch,
+        also=partial(_move_switches, here.home, there.home),
+        gate=partial(switchboard, folder=here.home),
+    )
 
 
 async def _move_switches(old: Path, new: Path, source: SqlLog, target: SqlLog) -> None:

@@ -21,7 +21,7 @@ from hearth.memory.events.codec import decode_line, encode_line
 from hearth.memory.events.database import sync_directory
 from hearth.memory.events.kinds import UNKNOWN, Event
 from hearth.memory.events.late import placed
-from hearth.memory.ports import EventLog
+from hearth.memory.ports import Admission, EventLog
 
 logger = logging.getLogger(__name__)
 
@@ -36,8 +36,10 @@ class Spool:
     each file is drained by one. Use it from any thread.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, admission: Admission | None = None) -> None:
+        """`admission`: of what was captured while the log could not be asked; None: all of it."""
         self._directory = directory
+        self._admission = admission
         self._mutex = threading.Lock()
         self._file: IO[bytes] | None = None
         self._counted: dict[Path, tuple[int, int]] = {}
@@ -63,8 +65,9 @@ class Spool:
         """Bring what is spooled to the log, and remove each file once the log has all of it.
 
         Returns how many events the log took, had, or no longer wants (an erased user's). A line that was
-        cut off at a file's end was never acknowledged and is passed over. Raises LogUnavailable, and then
-        keeps what was not taken. Events that the log refuses for another reason stay in their file, logged.
+        cut off at a file's end was never acknowledged and is passed over, and so is what is not admitted.
+        Raises LogUnavailable, and then keeps what was not taken. Events that the log refuses for another
+        reason stay in their file, logged.
         """
         drained = 0
         for path in await asyncio.to_thread(self._rotate):
@@ -135,13 +138,20 @@ class Spool:
                 batch = [event for event in events[start : start + _BATCH] if event.generation != UNKNOWN]
                 kept_back = await _hand_over(batch, log)
                 taken, refused = taken + len(batch) - kept_back, refused + kept_back
-            for event in events:
-                if event.generation == UNKNOWN:  # one after the other: a later one continues an earlier one
-                    kept_back = await _hand_over_one(await placed(event, log), log)
-                    taken, refused = taken + 1 - kept_back, refused + kept_back
+            late = [event for event in events if event.generation == UNKNOWN]
+            for event in await self._admitted(late):  # one by one: a later one continues an earlier one
+                kept_back = await _hand_over_one(await placed(event, log), log)
+                taken, refused = taken + 1 - kept_back, refused + kept_back
             if whole and not refused:
                 await asyncio.to_thread(self._remove, path)
         return taken
+
+    async def _admitted(self, late: Sequence[Event]) -> Sequence[Event]:
+        if self._admission is None or not late:
+            return late
+        await self._admission.look()
+        admitted = map(self._admission.admitted, late)
+        return [event for event in admitted if event is not None]
 
     def _remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)

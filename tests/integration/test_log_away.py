@@ -9,14 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from hearth.config.switches import Mode
 from hearth.gateway.call import response_headers
 from hearth.gateway.flow import Flow
+from hearth.gateway.switchboard import FileSwitchboard
 from hearth.gateway.wire.types import WireReply
+from hearth.memory.errors import LogUnavailable
 from hearth.memory.types import Exchange, ToolUse
 from hearth.testing.embedder import ScriptedEmbedder
 from tests.api import open_engine
 from tests.events import ManualClock
-from tests.flow import Talker
+from tests.flow import Talker, identity
 
 
 @pytest.fixture(name="flow")
@@ -160,3 +163,49 @@ async def test_calls_stop_waiting_for_a_log_that_does_not_answer(
     assert asked == 5
     monkeypatch.undo()
     assert len(await arrived(flow)) == 10
+
+
+async def test_what_is_captured_before_the_switches_are_known_waits_for_them(
+    flow: Flow, clock: ManualClock, tmp_path: Path
+) -> None:
+    """Though the log takes it by then: what is off when they are read is dropped, what is on arrives."""
+    wait = {"waits": True, "reason": "switches not read"}
+    board = FileSwitchboard(tmp_path / "switches.json")
+    talker = Talker(flow, clock, identity(Mode.CAPTURE, **wait))
+    call = await talker.say("I live in Bern.")
+    headers = response_headers(call)
+    assert (headers["x-hearth-status"], headers["x-hearth-reason"]) == ("failed", "switches not read")
+    assert await flow.engine.exchanges("acme", "alice") == []
+    assert [one.user_text for one in await arrived(flow)] == ["I live in Bern."]
+    await talker.say("I live in Rome.")
+    await board.set("read", key="laptop")
+    assert [one.user_text for one in await arrived(flow)] == ["I live in Bern."]
+    await board.set("on", key="laptop")
+    await talker.say("I live in Oslo.")
+    assert [one.user_text for one in await arrived(flow)] == ["I live in Bern.", "I live in Oslo."]
+
+
+async def test_the_spool_waits_for_switches_that_can_not_be_read(
+    flow: Flow, clock: ManualClock, tmp_path: Path
+) -> None:
+    """What may be off is not stored, and what may be on is not dropped."""
+    async with away(flow):
+        await Talker(flow, clock).say("I live in Bern.")
+    (tmp_path / "switches.json").write_text("{broken")
+    with pytest.raises(LogUnavailable, match="switches"):
+        await arrived(flow)
+    assert flow.engine.capture_path.spooled() == 1
+    (tmp_path / "switches.json").write_text("{}")
+    assert [one.user_text for one in await arrived(flow)] == ["I live in Bern."]
+
+
+async def test_what_waited_is_masked_as_is_set_when_it_arrives(flow: Flow, clock: ManualClock) -> None:
+    """While the log is away nobody knows what was set for the key."""
+    kept = "My mail is [personal:email]"
+    async with away(flow):
+        await Talker(flow, clock).say("My mail is anna@example.com", "Noted: anna@example.com")
+    await flow.engine.policies.change(
+        "acme", {"capture.redact": "email"}, level="key", whose="laptop", by="admin"
+    )
+    (found,) = await arrived(flow)
+    assert (found.user_text, found.reply_text) == (kept, "Noted: [personal:email]")

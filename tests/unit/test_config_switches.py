@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.config.switches import (
+    AWAITED,
     MODES,
     Decision,
     Mode,
@@ -54,6 +55,12 @@ def test_default_holds_where_nothing_else_is_said() -> None:
 def test_a_switch_beats_the_header(switches: Switches, reason: str) -> None:
     """The operator's switch at each of three levels holds against a call that asks for memory."""
     assert decide(switches, header="on") == Decision(mode=Mode.OFF, reason=reason)
+
+
+def test_what_was_never_read_lets_nothing_be_recalled() -> None:
+    """Before the first look what is captured can wait; what is recalled can't."""
+    assert decide(AWAITED) == Decision(mode=Mode.WRITE, reason="switches not read")
+    assert decide(AWAITED, header="read").mode == Mode.OFF
 
 
 def test_a_switch_of_another_tenant_or_key_changes_nothing() -> None:
