@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin
@@ -77,7 +77,7 @@ def parse_settings(text: str, environ: Mapping[str, str], *, source: str = "conf
     section = _section(document.pop(SECTION, {}), origin, problems)
     values, missing = _resolve(section, (), environ, origin)
     problems += missing
-    problems += _apply_environment(values, environ, origin)
+    problems += _apply_environment(values, environ, origin, named=set(_names_in(section)))
     try:
         hearth = HearthSettings.model_validate(values)
     except ValidationError as error:
@@ -107,7 +107,18 @@ def _section(section: object, origin: _Origin, problems: list[Problem]) -> dict[
 
 
 def _written_out(section: Mapping[str, Any], origin: _Origin) -> Iterator[Problem]:
-    """Keys that stand in the file itself, where whoever reads it could use them; one warning for all."""
+    """Keys that stand in the file itself, where whoever reads it could use them; one warning for a sort."""
+    told = section.get("encryption")
+    masters = (
+        told.get("keys") if isinstance(told, dict) and ("encryption", "keys") not in origin.variables else ()
+    )
+    if not all(map(_is_reference, masters or ())):
+        yield Problem(
+            level="warning",
+            where="hearth.encryption.keys",
+            message="a master key stands in the file itself",
+            remedy="take it from os.environ/NAME, and keep it where no backup of the stores is",
+        )
     if ("keys",) in origin.variables:
         return
     entries = [entry for entry in section.get("keys") or [] if isinstance(entry, dict)]
@@ -143,12 +154,25 @@ def _resolve(
     return value, []
 
 
-def _apply_environment(values: dict[str, Any], environ: Mapping[str, str], origin: _Origin) -> list[Problem]:
-    """Put each HEARTH_ variable's value in its place; return a problem for each name that is no setting."""
+def _names_in(value: object) -> Iterator[str]:
+    """The environment variables that a value refers to."""
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _names_in(item)
+    elif isinstance(value, str) and value.startswith(REFERENCE):
+        yield value.removeprefix(REFERENCE)
+
+
+def _apply_environment(
+    values: dict[str, Any], environ: Mapping[str, str], origin: _Origin, *, named: Collection[str]
+) -> list[Problem]:
+    """Put each HEARTH_ variable's value in its place; return a problem for each name that is no setting and
+    not `named` in the file.
+    """
     known = {PREFIX + "__".join(path).upper(): (path, kind) for path, kind in _scalars(HearthSettings, ())}
     problems = []
     for name in sorted(environ):
-        if not name.startswith(PREFIX) or name in NO_SETTINGS:
+        if not name.startswith(PREFIX) or name in NO_SETTINGS or (name in named and name not in known):
             continue
         if name not in known:
             problems.append(_error(name, "is no setting", _nearest(name, list(known))))
@@ -207,9 +231,9 @@ def _explain(detail: ErrorDetails, origin: _Origin) -> Problem:
 
 def _shown(path: KeyPath, value: object) -> str:
     """The value for a message; of `keys` only what can't be a secret put in the wrong place, of addresses
-    what holds no password.
+    what holds no password, of master keys nothing.
     """
-    if path[:1] == ("keys",) and path[-1] not in _PLAIN_KEY_FIELDS:
+    if (path[:1] == ("keys",) and path[-1] not in _PLAIN_KEY_FIELDS) or path[:2] == ("encryption", "keys"):
         return "a value that is not shown"
     if str(path[-1]).endswith("_url"):
         value = _PASSWORD.sub("//…@", str(value))

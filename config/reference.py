@@ -29,6 +29,7 @@ from hearth.config.load import section_model
 from hearth.config.settings import (
     AgentSettings,
     CaptureSettings,
+    EncryptionSettings,
     ErasureSettings,
     HearthSettings,
     ImportSettings,
@@ -46,6 +47,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("hearth.recall.shares", SharesSettings),
     ("hearth.capture", CaptureSettings),
     ("hearth.erasure", ErasureSettings),
+    ("hearth.encryption", EncryptionSettings),
     ("hearth.imports", ImportSettings),
     ("hearth.qdrant", QdrantSettings),
     ("hearth.life", LifeSettings),

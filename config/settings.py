@@ -35,6 +35,7 @@ POSTGRES_URL = re.compile(r"postgres(ql)?://[^/?]*(/|\?|$)")
 REDIS_URL = re.compile(r"(?:rediss?(?:\+(?:cluster|sentinel))?|unix)://.")
 SENTINEL_PATH = re.compile(r"[^/]+(/\d+)?")
 QDRANT_URL = re.compile(r"https?://[^/@?#\s]+(?:/[^@?#\s]*)?")
+MASTER_KEY = re.compile(r"[A-Za-z0-9_-]{43}=")
 QDRANT_PREFIX = re.compile(r"[A-Za-z0-9_.-]*")
 MAX_ID = 128
 """Characters; longer ids are never a user, agent or session."""
@@ -140,6 +141,12 @@ MemoryMode: TypeAlias = Annotated[ModeName, BeforeValidator(yaml_word)]
 HeaderName: TypeAlias = Annotated[str, AfterValidator(_header_name)]
 TimeZone: TypeAlias = Annotated[str, AfterValidator(known_timezone)]
 Id: TypeAlias = Annotated[str, AfterValidator(stable_id)]
+MasterKey: TypeAlias = Annotated[
+    SecretStr,
+    _matching(
+        MASTER_KEY.fullmatch, "32 bytes in URL-safe base64, as `hearth encryption new-key` prints them"
+    ),
+]
 EmbedderName: TypeAlias = Annotated[
     str, _matching(EMBEDDER.fullmatch, "fast, quality, or package.module:factory of an embedder of your own")
 ]
@@ -254,6 +261,24 @@ class ErasureSettings(Section):
     )
 
 
+class EncryptionSettings(Section):
+    """What users said and what was made of it is stored encrypted, by a key of each user's own that a master
+    key wraps ([encryption](encryption.md)). Without a master key nothing is.
+    """
+
+    keys: Annotated[tuple[MasterKey, ...], Strict(False)] = Field(
+        default=(),
+        description="Master keys, better os.environ/NAME each: the first one encrypts, what the others have "
+        "encrypted is still read. `hearth encryption new-key` makes one.",
+    )
+
+    @model_validator(mode="after")
+    def _different(self) -> EncryptionSettings:
+        if len({key.get_secret_value() for key in self.keys}) < len(self.keys):
+            raise ValueError("expected every master key to be another one")
+        return self
+
+
 class QdrantSettings(Section):
     """The collection in the server that `qdrant_url` names, as it is made; one that exists stays as it is."""
 
@@ -322,6 +347,9 @@ class TenantSettings(CallSettings):
         default={},
         description="Weights of the rank score by signal, as `hearth tune` proposes them; those left out are "
         "Hearth's own.",
+    )
+    encryption: EncryptionSettings = Field(
+        default=EncryptionSettings(), description="What is stored encrypted."
     )
     life: LifeSettings = Field(
         default=LifeSettings(), description="As `hearth.life`; what is left out is the installation's."
@@ -494,6 +522,9 @@ class HearthSettings(Section):
     recall: RecallSettings = Field(default=RecallSettings(), description="Before the call.")
     capture: CaptureSettings = Field(default=CaptureSettings(), description="After the call.")
     erasure: ErasureSettings = Field(default=ErasureSettings(), description="What is removed for good.")
+    encryption: EncryptionSettings = Field(
+        default=EncryptionSettings(), description="What is stored encrypted."
+    )
     life: LifeSettings = Field(default=LifeSettings(), description="Beside the calls: what becomes of pages.")
     imports: ImportSettings = Field(default=ImportSettings(), description="Limits of `hearth import`.")
     models: dict[str, ModelSettings] = Field(

@@ -12,6 +12,7 @@ from hearth.gateway.commands import (
     compare,
     demo,
     diff,
+    encryption,
     erasures,
     forgettings,
     history,
@@ -99,6 +100,7 @@ for panel, commands in PANELS.items():
     for name, command in commands.items():
         app.command(name, rich_help_panel=panel)(command)
 app.add_typer(local.key, name="key", rich_help_panel="Run")
+app.add_typer(encryption.encryption, name="encryption", rich_help_panel="Run")
 app.add_typer(policy.policy, name="policy", rich_help_panel="Look into it")
 app.add_typer(erasures.hold, name="hold", rich_help_panel="Memory")
 app.add_typer(knowledge.knowledge, name="knowledge", rich_help_panel="Memory")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import SecretStr
 
 from hearth.config.settings import HearthSettings
+from hearth.memory.encryption.master import MasterKeys, read_master_key
 from hearth.memory.opening import Servers
 from hearth.memory.stores.qdrant_server import QdrantServer
 
@@ -17,7 +18,14 @@ def servers_of(hearth: HearthSettings) -> Servers:
         postgres_connections=hearth.postgres_connections,
         qdrant=_qdrant(hearth),
         archive=hearth.archive_dir,
+        masters=masters_of(hearth),
     )
+
+
+def masters_of(hearth: HearthSettings) -> MasterKeys | None:
+    """The master keys that the settings name; None where nothing is encrypted."""
+    keys = [read_master_key(key.get_secret_value()) for key in hearth.encryption.keys]
+    return MasterKeys(keys) if keys else None
 
 
 def _qdrant(hearth: HearthSettings) -> QdrantServer | None:

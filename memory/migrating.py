@@ -94,7 +94,8 @@ async def migrate(
     async with _opened(source) as here:
         await here.ask(refuse_unfinished)
         policies = Policies(log=here, clock=SystemClock(), own=LifePolicy())
-        outbox = Spool(source.spool, PolicyAdmission(policies, gate(here)))
+        admission = PolicyAdmission(policies, gate(here))
+        outbox = Spool(source.spool, admission, masters=source.servers.masters)
         await outbox.drain(here)
         async with _opened(target) as there:
             if not await there.ask(begun):

@@ -18,6 +18,8 @@ import msgspec
 from hearth.memory.admission import Gate, PolicyAdmission
 from hearth.memory.capture import Capture
 from hearth.memory.clock import SystemClock
+from hearth.memory.encryption.master import MasterKeys
+from hearth.memory.encryption.stores import EncryptedShared, EncryptedShortTerm
 from hearth.memory.engine import Engine
 from hearth.memory.erasure.eraser import Eraser
 from hearth.memory.erasure.files import Files
@@ -27,15 +29,18 @@ from hearth.memory.erasure.restoring import apply_ledger
 from hearth.memory.errors import HearthError, LogUnavailable
 from hearth.memory.events.archive import NO_ARCHIVE, ArchiveFolder
 from hearth.memory.events.archiving import Archiving
+from hearth.memory.events.data_keys import Keyring
 from hearth.memory.events.spool import Spool
 from hearth.memory.events.sql_log import SqlLog
 from hearth.memory.events.sqlite_log import SqliteLog
+from hearth.memory.events.store_keys import LogKeys
 from hearth.memory.policies import Policies, Settled, nothing_settled
 from hearth.memory.ports import ChatModel, Clock, EventLog, Shared, ShortTerm
 from hearth.memory.recall.policy import RecallPolicy, Weights
 from hearth.memory.recall.time_words import time_words
 from hearth.memory.recall.tokens import LocalTokenCounter
 from hearth.memory.runner import Timing
+from hearth.memory.stores.encrypted_child import EncryptedChild
 from hearth.memory.stores.qdrant_server import QdrantServer
 from hearth.memory.stores.redis_client import redis_client
 from hearth.memory.stores.redis_shared import RedisShared
@@ -60,7 +65,7 @@ SHARED_POLL = 0.5
 
 
 class Servers(msgspec.Struct, frozen=True, kw_only=True):
-    """The servers that hold memory in place of files; empty: a file."""
+    """The servers that hold memory in place of files, empty: a file; and by what it is encrypted."""
 
     redis_url: str = ""
     """Redis or Valkey for short-term memory (`redis_client` says what it may be)."""
@@ -70,6 +75,8 @@ class Servers(msgspec.Struct, frozen=True, kw_only=True):
     """The most that this process holds."""
     qdrant: QdrantServer | None = None
     """Qdrant for long-term memory; None: files."""
+    masters: MasterKeys | None = None
+    """What is stored is encrypted by them, in servers and files alike; None: nothing is."""
     archive: Path | None = None
     """Folder for old payloads of the log, which all processes over these servers share; None: one beside a
     log that is a file, and none for a server's.
@@ -120,14 +127,11 @@ async def open_memory(
     the log before it goes to `spool`, a folder inside `directory` unless another is given. `servers`: what is
     held by servers instead of files; one that is down is waited for beside the calls. `worker`: whether this
     process files what was said, or those of `open_worker` over the same servers. `weights`: of the rank
-    score, for tenants that have their own. `settled`: values of the policy of tenants, agents and keys, where
-    they are not Hearth's own; `model` reads facts. `gate`: by what is switched in that log, what was captured
-    while it was away gets into it; None: all of it does. `ledger`: where erasures are noted outside the log,
-    a file in the folder unless another is given; what the log lacks of it is erased again before this
-    returns.
-
-    Raises LogUnavailable where the folder can't be used, StoreUnavailable where there is no such embedder
-    or another process has the memory open.
+    score, for tenants that have their own. `settled`: values of the policy that are not Hearth's own; `model`
+    reads facts. `gate`: by what is switched in that log, what was captured while it was away gets into it;
+    None: all. `ledger`: where erasures are noted outside the log, a file in the folder unless another is
+    given; what the log lacks of it is erased again before this returns. Raises LogUnavailable where the
+    folder can't be used, StoreUnavailable where there is no such embedder or the memory is open elsewhere.
     """
     time_words()  # read now: it would hold up the first call
     home = _private_folder(Path(directory))
@@ -136,8 +140,7 @@ async def open_memory(
             _opened(home, embedder, durability, clock or SystemClock(), servers or Servers())
         )
         policies = await _policies(stores, settled)
-        admission = PolicyAdmission(policies, gate and gate(stores.log))
-        outbox = stack.enter_context(closing(Spool(spool or home / SPOOL, admission)))
+        outbox = stack.enter_context(closing(_outbox(home, spool, servers, stores, policies, gate)))
         capture = _capture(stores, outbox, ack_seconds, lambda: working.notify())
         known, mine = Ledger(ledger or home / LEDGER), worker == "embedded"
         eraser = _eraser(stores, own_spool=mine)
@@ -241,8 +244,10 @@ async def _opened(
 ) -> AsyncIterator[Stores]:
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(opened_log(home, durability, clock, servers))
-        short_term, shared = await stack.enter_async_context(opened_short_term(home, servers.redis_url))
-        long_term = VectorChild(
+        short_term, shared = await stack.enter_async_context(opened_short_term(home, servers.redis_url, log))
+        keys = keys_for_stores(log)
+        child = VectorChild if keys is None else partial(EncryptedChild, keys=keys)
+        long_term = child(
             home / LONG_TERM, embedder, qdrant=servers.qdrant, postgres_url=servers.postgres_url
         )
         await long_term.start()
@@ -271,6 +276,18 @@ def _capture(stores: Stores, outbox: Spool, ack_seconds: float, appended: Callab
     )
 
 
+def _outbox(
+    home: Path,
+    spool: Path | None,
+    servers: Servers | None,
+    stores: Stores,
+    policies: Policies,
+    gate: Callable[[EventLog], Gate] | None,
+) -> Spool:
+    admission = PolicyAdmission(policies, gate and gate(stores.log))
+    return Spool(spool or home / SPOOL, admission, masters=servers.masters if servers else None)
+
+
 def _files(home: Path, spool: Path | None) -> Files:
     places = {LOG_FILE: "log", SHORT_TERM: "short_term", LONG_TERM: "long_term", LEDGER: "ledger"}
     return Files(home, places, spool=spool or home / SPOOL)
@@ -280,13 +297,14 @@ def _eraser(stores: Stores, *, own_spool: bool = False) -> Eraser:
     """`own_spool`: whether whoever works at the log's erasures has all captures that wait."""
     shared = ("shared",) if stores.shared is not None else ()
     spool = ("spool",) if own_spool else ()
+    keys = ("keys",) if stores.log.keys.on else ()
     return Eraser(
         log=stores.log,
         office=stores.log,
         mid_term=stores.log,
         long_term=stores.long_term,
         clock=stores.clock,
-        steps=("log", "archives", "short_term", "long_term", *shared, *spool, "ledger"),
+        steps=(*keys, "log", "archives", "short_term", "long_term", *shared, *spool, "ledger"),
     )
 
 
@@ -392,7 +410,14 @@ def _log_of(home: Path, durability: Durability, clock: Clock, servers: Servers, 
     if not servers.postgres_url:
         archive = ArchiveFolder(servers.archive or home / ARCHIVE)
         path = home / LOG_FILE
-        return SqliteLog(path, durability=durability, clock=clock, copying=copying, archive=archive)
+        return SqliteLog(
+            path,
+            durability=durability,
+            clock=clock,
+            copying=copying,
+            archive=archive,
+            masters=servers.masters,
+        )
     # takes most of a second to load, which a log in a file should not pay
     from hearth.memory.events.postgres_log import PostgresLog
 
@@ -403,23 +428,38 @@ def _log_of(home: Path, durability: Durability, clock: Clock, servers: Servers, 
         connections=servers.postgres_connections,
         copying=copying,
         archive=ArchiveFolder(servers.archive) if servers.archive else NO_ARCHIVE,
+        masters=servers.masters,
     )
 
 
+def keys_for_stores(log: SqlLog) -> LogKeys | None:
+    """By which stores beside the log are encrypted; None where the log is not."""
+    return LogKeys(log, log.keys) if isinstance(log.keys, Keyring) else None
+
+
 @asynccontextmanager
-async def opened_short_term(home: Path, redis_url: str) -> AsyncIterator[tuple[ShortTerm, Shared | None]]:
-    """In the named server, which may be down now and come later, or else in a file of the folder."""
+async def opened_short_term(
+    home: Path, redis_url: str, log: SqlLog
+) -> AsyncIterator[tuple[ShortTerm, Shared | None]]:
+    """In the named server, which may be down now and come later, or else in a file of the folder; encrypted
+    where the log is.
+    """
+    keys = keys_for_stores(log)
     if redis_url:
         client = redis_client(redis_url)
+        short_term, shared = RedisShortTerm(client), RedisShared(client)
         try:
-            yield RedisShortTerm(client), RedisShared(client)
+            if keys is None:
+                yield short_term, shared
+            else:
+                yield EncryptedShortTerm(short_term, keys), EncryptedShared(shared, keys)
         finally:
             await client.aclose()
         return
     store = SqliteShortTerm(home / SHORT_TERM)
     await store.start()
     try:
-        yield store, None
+        yield store if keys is None else EncryptedShortTerm(store, keys), None
     finally:
         await store.close()
 

@@ -873,6 +873,8 @@ class Indexed(msgspec.Struct, frozen=True, kw_only=True):
     """What the `text` vector and the `lexical` terms are made of."""
     context: str
     """What the `context` vector is made of: the page before and this one; equal to `text` where none."""
+    stored: Page | None = None
+    """What the store keeps in place of the record, which it then holds no text of; None: the record."""
 
 
 class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,10 +23,11 @@ from hearth.memory.events.copying import Watch
 from hearth.memory.events.sql_log import SqlLog
 from hearth.memory.events.walk import Sizes, sizes
 from hearth.memory.migrating import Installation
-from hearth.memory.opening import LONG_TERM, opened_log, opened_short_term
+from hearth.memory.opening import LONG_TERM, keys_for_stores, opened_log, opened_short_term
 from hearth.memory.ports import Embedder, Indexed, Lease, ShortTerm, Walk, Walked
 from hearth.memory.projectors import IndexProjector
 from hearth.memory.stores.edge_fresh import EdgeFresh
+from hearth.memory.stores.encrypted_child import EncryptedFilling
 from hearth.memory.stores.fresh import Filling, Fresh
 from hearth.memory.stores.memory_short_term import InMemoryShortTerm
 from hearth.memory.stores.vector_child_main import shared_terms
@@ -85,7 +86,7 @@ async def replay(place: Installation, parts: Collection[Part], watch: Watch) -> 
             filled = await _fill_long_term(place, log, there, watch)
             done = msgspec.structs.replace(done, records=filled.records, embedded=filled.embedded)
         if "short-term" in parts:
-            opening = opened_short_term(place.home, place.servers.redis_url)
+            opening = opened_short_term(place.home, place.servers.redis_url, log)
             short_term, _ = await stack.enter_async_context(opening)
             users = await _restore_short_term(log, short_term, there.users, watch)
             done = msgspec.structs.replace(done, users=users)
@@ -96,7 +97,8 @@ async def _fill_long_term(place: Installation, log: SqlLog, there: Sizes, watch:
     embedder = await asyncio.to_thread(load_embedder, place.embedder)
     fresh = await asyncio.to_thread(_fresh, place, embedder)
     try:
-        filling = Filling(fresh, embedder)
+        keys = keys_for_stores(log)
+        filling = Filling(fresh, embedder) if keys is None else EncryptedFilling(fresh, embedder, keys=keys)
         kept = await asyncio.to_thread(fresh.place)
         begun = msgspec.json.decode(kept, type=_Place) if kept else _Place(walk=await log.begin_walk())
         filled = await _walk(log, fresh, filling, begun, partial(watch, "Filling long-term memory"), there)

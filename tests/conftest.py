@@ -10,6 +10,7 @@ import pytest
 
 from hearth.memory.events.postgres_log import PostgresLog
 from hearth.memory.events.sqlite_log import SqliteLog
+from tests.encrypted import MASTERS
 from tests.events import ManualClock
 from tests.servers import postgres_url, redis_url
 
@@ -26,6 +27,15 @@ def _clock() -> ManualClock:
 async def _sqlite_log(tmp_path: Path, clock: ManualClock) -> AsyncIterator[SqliteLog]:
     """An empty event log on its file."""
     log = SqliteLog(tmp_path / "log.db", clock=clock)
+    await log.start()
+    yield log
+    await log.close()
+
+
+@pytest.fixture(name="encrypted_log")
+async def _encrypted_log(tmp_path: Path, clock: ManualClock) -> AsyncIterator[SqliteLog]:
+    """An empty event log on its file, whose payloads are encrypted."""
+    log = SqliteLog(tmp_path / "log.db", clock=clock, masters=MASTERS)
     await log.start()
     yield log
     await log.close()

@@ -13,7 +13,7 @@ from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Config, Json, L
 from hearth.gateway.commands.output import FAILED, MISUSED, fail, note, say, say_json, table
 
 if TYPE_CHECKING:
-    from hearth.config.settings import Settings
+    from hearth.config.settings import HearthSettings, Settings
     from hearth.config.switches import ModeName, Switches
     from hearth.gateway.switchboard import FileSwitchboard
 
@@ -146,19 +146,24 @@ def _switch_everyone(mode: str | None, name: str | None, config: Path | None) ->
 def _switched(settings: Settings, mode: ModeName | None) -> Switches:
     """The switches, changed if a mode is given, of the database or the folder that the settings name."""
     if settings.hearth.postgres_url is not None:
-        return asyncio.run(_switched_in_database(settings.hearth.postgres_url.get_secret_value(), mode))
+        return asyncio.run(_switched_in_database(settings.hearth, mode))
     board = _board_in(settings.hearth.data_dir)
     return board.current() if mode is None else asyncio.run(board.set(mode))
 
 
-async def _switched_in_database(url: str, mode: ModeName | None) -> Switches:
+async def _switched_in_database(hearth: HearthSettings, mode: ModeName | None) -> Switches:
+    from hearth.gateway.servers import servers_of
     from hearth.gateway.switchboard import SharedSwitchboard
     from hearth.memory.clock import SystemClock
     from hearth.memory.errors import LogUnavailable
     from hearth.memory.events.postgres_log import PostgresLog
 
-    log = PostgresLog(url, clock=SystemClock(), connections=2)
-    await log.start()
+    servers = servers_of(hearth)
+    log = PostgresLog(servers.postgres_url, clock=SystemClock(), connections=2, masters=servers.masters)
+    try:
+        await log.start()
+    except LogUnavailable as error:
+        fail(error)
     try:
         board = SharedSwitchboard(log)
         await board.look()

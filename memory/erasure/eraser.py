@@ -204,7 +204,8 @@ class Eraser:
         return [*sources, *(np.asarray(one.numbers, np.float32).tobytes() for one in vectors.values())]
 
     def _places(self, what: What) -> tuple[str, ...]:
-        return ("users", *self._steps) if what == "tenant" else self._steps
+        steps = self._steps if what in ("user", "tenant") else [one for one in self._steps if one != "keys"]
+        return ("users", *steps) if what == "tenant" else tuple(steps)
 
     async def _noted(self, tenant: str, receipt: Receipt) -> Event:
         office = Scope(tenant=tenant, user=OFFICE)

@@ -99,6 +99,10 @@ class Office(Protocol):
         """
         ...
 
+    async def keys_left(self, tenant: str, user: str | None) -> int:
+        """How many data keys of older generations there still are."""
+        ...
+
     async def truncate(self) -> bool:
         """Leave nothing of what was removed in a write-ahead log of one's own; False while that is barred."""
         ...

@@ -106,6 +106,7 @@ class Purger:
         """The receipt with a tick for each place that is done now, but for long-term memory's files."""
         places: Mapping[str, Callable[[str, Receipt], Awaitable[str]]] = {
             "users": self._users,
+            "keys": self._keys,
             "log": self._from_log,
             "archives": self._from_archives,
             "short_term": self._from_short_term,
@@ -133,6 +134,11 @@ class Purger:
         while not await self._eraser.erase_closed(tenant, receipt, limit=_USERS):
             pass
         return ""
+
+    async def _keys(self, tenant: str, receipt: Receipt) -> str:
+        """Without them nothing of the user can be read in any copy or backup of what was encrypted."""
+        left = await self._office.keys_left(tenant, _user(receipt))
+        return f"{left} data keys are not destroyed yet" if left else ""
 
     async def _from_log(self, tenant: str, receipt: Receipt) -> str:
         if left := await self._left(tenant, receipt):

@@ -11,8 +11,9 @@ from typing import NamedTuple
 import msgspec
 import zstandard
 
-from hearth.memory.errors import LogUnavailable
+from hearth.memory.errors import LogUnavailable, UnknownEvent
 from hearth.memory.events.codec import MAX_BYTES, decode
+from hearth.memory.events.data_keys import is_encrypted
 from hearth.memory.events.kinds import Payload
 from hearth.memory.events.sql import Archive, Database
 
@@ -46,17 +47,34 @@ def is_place(body: bytes) -> bool:
     return body.startswith(_MARK)
 
 
-def stored_body(db: Database, body: bytes) -> bytes:
-    """What `decode` reads of a stored body: its own bytes, or the content that an archive holds.
+def in_archive(db: Database, body: bytes) -> bytes:
+    """A stored body, or what an archive holds in its place, encrypted or not.
 
     Raises LogUnavailable for an archive that can't be read.
     """
     return db.archive.read(body) if is_place(body) else body
 
 
-def payload_of(db: Database, kind: str, version: int, body: bytes) -> Payload:
-    """The payload of a stored body. Raises UnknownEvent, and LogUnavailable as `stored_body` does."""
-    return decode(kind, version, stored_body(db, body))
+def stored_body(db: Database, body: bytes, user: int, id: str) -> bytes:
+    """What `decode` reads of the stored body of the event of that id and row of a user.
+
+    Raises ValueError where it can't be decrypted; LogUnavailable for an archive that can't be read and for a
+    master key that is not configured.
+    """
+    held = in_archive(db, body)
+    return db.keys.decrypt(db, user, held, "event", id) if is_encrypted(held) else held
+
+
+def payload_of(db: Database, kind: str, version: int, body: bytes, user: int, id: str) -> Payload:
+    """The payload of a stored body, from the columns `STORED`.
+
+    Raises UnknownEvent, and LogUnavailable as `stored_body` does.
+    """
+    try:
+        held = stored_body(db, bytes(body), user, id)
+    except ValueError as error:
+        raise UnknownEvent(kind, version, f"it can't be decrypted ({error})") from error
+    return decode(kind, version, held)
 
 
 class NoArchive:

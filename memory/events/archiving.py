@@ -18,8 +18,9 @@ import msgspec
 
 from hearth.memory.errors import LogUnavailable
 from hearth.memory.events import cursors
-from hearth.memory.events.archive import stored_body
+from hearth.memory.events.archive import in_archive
 from hearth.memory.events.codec import content, micros
+from hearth.memory.events.data_keys import is_encrypted
 from hearth.memory.events.sql import Database, marks, tenant_key
 from hearth.memory.events.sql_log import SqlLog
 
@@ -179,7 +180,13 @@ def _candidates(db: Database, *, tenant: str, before: int, after: int) -> tuple[
 
 
 def _readable(body: bytes) -> bytes | None:
-    """The content; None of a body that this program can't unpack, which stays as it is."""
+    """What goes to the archive: the content, or the body itself where it is encrypted and so can't be
+    compressed together with others.
+
+    None of a body that this program can't unpack, which stays as it is.
+    """
+    if is_encrypted(body):
+        return body
     try:
         return content(body)
     except ValueError:
@@ -196,7 +203,7 @@ def _files(db: Database) -> list[_File]:
 
 def _held(db: Database, *, archive: int) -> list[_Payload]:
     found = db.execute("SELECT seq, body FROM payloads WHERE archive = ? ORDER BY seq", (archive,)).fetchall()
-    return [_Payload(seq, bytes(body), stored_body(db, bytes(body))) for seq, body in found]
+    return [_Payload(seq, bytes(body), in_archive(db, bytes(body))) for seq, body in found]
 
 
 def _enter(db: Database, *, name: str) -> int:

@@ -11,25 +11,26 @@ from hearth.memory.events.codec import content
 from hearth.memory.events.reads import memories_named, pages_named
 from hearth.memory.events.seal import Content, Envelope, seal_content, seal_envelope
 from hearth.memory.events.sql import USER, Database
+from hearth.memory.events.texts import known_secret
 from hearth.memory.ports import Damaged, EventsChecked
 from hearth.memory.types import Record
 
 _EVENTS = (
     "SELECT e.seq, e.id, e.kind, e.agent, e.session, e.generation, e.occurred, e.recorded, e.parent,"
-    " e.subject, e.seal, e.redacted, p.version, p.body, p.seal FROM events e"
+    " e.subject, e.seal, e.redacted, p.version, p.body, p.seal, e.user_id FROM events e"
     f" LEFT JOIN payloads p ON p.seq = e.seq WHERE e.user_id = {USER} AND e.seq > ? ORDER BY e.seq LIMIT ?"
 )
 
 
 def check(db: Database, tenant: str, user: str, *, after: int, limit: int) -> EventsChecked:
     """See `EventLog.check`."""
-    secret = _secret(db, tenant)
+    secret = known_secret(db, tenant)
     damaged: list[Damaged] = []
     redacted = unsealed = events = 0
     last = None
     for row in db.execute(_EVENTS, (tenant, user, after, limit)):
         seq, id, kind, agent, session, generation, occurred, recorded, parent, subject = row[:10]
-        seal, gone, version, body, content_seal = row[10:]
+        seal, gone, version, body, content_seal, owner = row[10:]
         last, events = int(seq), events + 1
         redacted += gone
         if not seal:
@@ -42,7 +43,7 @@ def check(db: Database, tenant: str, user: str, *, after: int, limit: int) -> Ev
         elif body is None:
             reason = "" if gone else "its payload is missing"
         else:
-            reason = _content(db, secret, about, bytes(body), bytes(content_seal))
+            reason = _content(db, secret, about, bytes(content_seal), bytes(body), owner)
         if reason:
             damaged.append(Damaged(seq=int(seq), id=id, kind=kind, reason=reason))
     return EventsChecked(
@@ -54,21 +55,16 @@ def check(db: Database, tenant: str, user: str, *, after: int, limit: int) -> Ev
     )
 
 
-def _content(db: Database, secret: bytes, about: Content, body: bytes, seal: bytes) -> str:
+def _content(db: Database, secret: bytes, about: Content, seal: bytes, body: bytes, user: int) -> str:
     """What is wrong with the payload; empty where nothing is."""
     try:
-        raw = content(stored_body(db, body))
+        raw = content(stored_body(db, body, user, about.id))
     except ArchiveMoved:
         raise
     except (LogUnavailable, ValueError) as error:
         return f"its payload can't be read ({error})"
     same = hmac.compare_digest(seal, seal_content(secret, about, raw))
     return "" if same else "its payload, session, parent or subject was altered"
-
-
-def _secret(db: Database, tenant: str) -> bytes:
-    row = db.execute("SELECT secret FROM secrets WHERE tenant = ?", (tenant,)).fetchone()
-    return bytes(row[0]) if row else b""
 
 
 def records(db: Database, tenant: str, user: str, *, after: str, limit: int) -> list[Record]:

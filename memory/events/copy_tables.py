@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from hearth.memory.events.archive import is_place, stored_body
+from hearth.memory.events.archive import in_archive, is_place
 from hearth.memory.events.codec import pack
+from hearth.memory.events.data_keys import is_encrypted
 from hearth.memory.events.sql import NAMED, Database, Row, marks
 
 PAGE_ROWS = 400
@@ -125,6 +126,7 @@ OTHERS = (
         ("tenant", "day", "model", "calls", "input", "output", "cost"),
     ),
     Table("refusals", ("user_id", "topic"), ("user_id", "topic", "seq")),
+    Table("data_keys", ("number",), ("number", "user_id", "generation", "version", "master", "wrapped")),
     Table("attempts", ("consumer", "event"), ("consumer", "event", "partition", "seq", "count")),
     Table("parked", ("consumer", "seq"), ("consumer", "seq", "error")),
 )
@@ -242,7 +244,8 @@ def _whole(db: Database, event: Stored) -> Stored:
     """With its payload where that is in an archive: the copy has none."""
     if event.body is None or not is_place(event.body):
         return event
-    return event._replace(body=pack(stored_body(db, event.body)))
+    held = in_archive(db, event.body)
+    return event._replace(body=held if is_encrypted(held) else pack(held))
 
 
 def _last_of_page(sizes: Sequence[Row]) -> int:

@@ -32,6 +32,14 @@ _COPIES = (
     " (source TEXT NOT NULL, stage INTEGER NOT NULL, place TEXT NOT NULL, moved INTEGER NOT NULL)"
 )
 """How far a copy of another log is: a table that older files lack."""
+_DATA_KEYS = (
+    (
+        "CREATE TABLE IF NOT EXISTS data_keys (number INTEGER PRIMARY KEY, user_id INTEGER NOT NULL,"
+        " generation INTEGER NOT NULL, version INTEGER NOT NULL, master TEXT NOT NULL, wrapped BLOB NOT NULL)"
+    ),
+    "CREATE INDEX IF NOT EXISTS data_keys_by_user ON data_keys (user_id, version)",
+)
+"""By what users' payloads are encrypted: a table that older files lack."""
 
 Synchronous = Literal["FULL", "NORMAL"]
 
@@ -108,7 +116,8 @@ def prepare_schema(db: sqlite3.Connection, path: Path) -> bool:
         _upgrade(db)
     if _scalar(db, "PRAGMA application_id") != APPLICATION_ID:
         raise LogUnavailable(f"{path} is an SQLite file but no Hearth event log: choose another path")
-    db.execute(_COPIES)
+    for sql in (_COPIES, *_DATA_KEYS):
+        db.execute(sql)
     return _scalar(db, "SELECT value FROM meta WHERE key = 'views'") != VIEWS_VERSION
 
 

@@ -7,14 +7,16 @@ from datetime import datetime
 
 import msgspec
 
+from hearth.memory.events import texts
+from hearth.memory.events.archive import payload_of
 from hearth.memory.events.codec import micros
-from hearth.memory.events.sql import GENERATION, USER, Database, marks, number_of
+from hearth.memory.events.kinds import MemoryAdded, MemoryChanged
+from hearth.memory.events.sql import GENERATION, STORED, USER, Database, marks, number_of
+from hearth.memory.extract.attributes import value_key
 from hearth.memory.knowledge.records import chunk_memory, chunk_place, version_prefix
 from hearth.memory.ports import KnownDocument
 from hearth.memory.types import EVERYBODY, Chunk, Common, Document, DocumentKind, Memory, Shelf
 
-_VALUE_CHARACTERS = 40
-"""A longer value may be a sentence, and somebody's words."""
 _DOCUMENT = msgspec.json.Decoder(Document)
 _CHUNK = msgspec.json.Decoder(Chunk)
 
@@ -28,18 +30,28 @@ def document(db: Database, tenant: str, document_id: str) -> KnownDocument | Non
     if row is None:
         return None
     return KnownDocument(
-        version=row[0], last=row[1], document=_DOCUMENT.decode(row[2].encode()) if row[2] else None
+        version=row[0], last=row[1], document=about_of(db, tenant, document_id, row[2]) if row[2] else None
     )
 
 
 def documents(db: Database, tenant: str, kind: DocumentKind, *, after: str, limit: int) -> list[Document]:
     """The tenant's documents of that kind by name."""
     found = db.execute(
-        f"SELECT about FROM documents WHERE user_id = {USER} AND about <> '' AND kind = ? AND name > ?"
+        f"SELECT id, about FROM documents WHERE user_id = {USER} AND about <> '' AND kind = ? AND name > ?"
         " ORDER BY name LIMIT ?",
         (tenant, EVERYBODY, kind, after, max(limit, 0)),
     )
-    return [_DOCUMENT.decode(row[0].encode()) for row in found]
+    return [about_of(db, tenant, *row) for row in found]
+
+
+def about_of(db: Database, tenant: str, document_id: str, stored: str) -> Document:
+    """The document of that id, of what its view holds."""
+    return _DOCUMENT.decode(texts.read(db, (tenant, EVERYBODY), stored, "document", document_id))
+
+
+def chunk_of(db: Database, tenant: str, document_id: str, position: int, stored: str) -> Chunk:
+    """The chunk at that place of the document, of what its view holds."""
+    return _CHUNK.decode(texts.read(db, (tenant, EVERYBODY), stored, "chunk", document_id, str(position)))
 
 
 def chunks(
@@ -71,20 +83,20 @@ def chunk(db: Database, tenant: str, record_id: str) -> Memory | None:
 
 def _chunks(db: Database, where: str, values: Sequence[object], tenant: str) -> list[Memory]:
     found = db.execute(
-        "SELECT u.generation, d.about, c.position, c.body FROM documents d"
+        "SELECT u.generation, d.id, d.about, c.position, c.body FROM documents d"
         " JOIN users u ON u.id = d.user_id JOIN chunks c ON c.user_id = d.user_id AND c.document = d.id"
         f" WHERE d.user_id = {USER} AND d.about <> '' AND {where}",
         values,
     )
     return [
         chunk_memory(
-            _DOCUMENT.decode(about.encode()),
-            _CHUNK.decode(body.encode()),
+            about_of(db, tenant, id, about),
+            chunk_of(db, tenant, id, position, body),
             position,
             tenant=tenant,
             generation=generation,
         )
-        for generation, about, position, body in found
+        for generation, id, about, position, body in found
     ]
 
 
@@ -131,16 +143,27 @@ def common(
     if not attributes:
         return []
     found = db.execute(
-        "SELECT m.attribute, m.value, count(DISTINCT m.user_id) FROM memories m"
+        "SELECT m.attribute, m.value, count(DISTINCT m.user_id), min(m.seq) FROM memories m"
         " JOIN users u ON u.id = m.user_id"
         f" WHERE u.tenant = ? AND m.attribute IN ({marks(attributes)}) AND m.value <> ''"
         " AND length(m.value) <= ? AND m.type = 'fact' AND m.subject = 'user' AND m.successor IS NULL"
         " AND (m.closed IS NULL OR m.closed > ?) AND (m.expires IS NULL OR m.expires > ?)"
         " GROUP BY m.attribute, m.value HAVING count(DISTINCT m.user_id) >= ?"
         " ORDER BY count(DISTINCT m.user_id) DESC, m.attribute, m.value LIMIT ?",
-        (tenant, *attributes, _VALUE_CHARACTERS, micros(now), micros(now), least, max(limit, 0)),
+        (tenant, *attributes, texts.VALUE_CHARACTERS, micros(now), micros(now), least, max(limit, 0)),
     )
-    return [Common(attribute=row[0], value=row[1], users=row[2]) for row in found]
+    return [Common(attribute=row[0], value=_value(db, *row[1::2]), users=row[2]) for row in found.fetchall()]
+
+
+def _value(db: Database, value: str, seq: int) -> str:
+    """The value that a row of memories is counted by; of a digest, what the memory of that event says."""
+    if not value.startswith(texts.MARK):
+        return value
+    row = db.execute(
+        f"SELECT {STORED} FROM events e JOIN payloads p USING (seq) WHERE seq = ?", (seq,)
+    ).fetchone()
+    told = None if row is None else payload_of(db, *row)
+    return value_key(told.memory.value) if isinstance(told, MemoryAdded | MemoryChanged) else ""
 
 
 def refusals(db: Database, tenant: str) -> list[str]:

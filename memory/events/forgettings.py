@@ -9,13 +9,13 @@ from typing import Any
 from hearth.memory.events.archive import payload_of
 from hearth.memory.events.codec import micros, moment
 from hearth.memory.events.kinds import ForgetAsked
-from hearth.memory.events.sql import USER, Database, Row
+from hearth.memory.events.sql import STORED, USER, Database, Row
 from hearth.memory.ports import DueForgetting
 from hearth.memory.types import Forgetting, Scope
 
 _ASKED = (
-    "SELECT u.tenant, u.name, e.agent, e.session, e.occurred, f.state, e.kind, p.version, p.body,"
-    " u.generation FROM forgettings f JOIN events e USING (seq) JOIN payloads p USING (seq)"
+    "SELECT u.tenant, u.name, e.agent, e.session, e.occurred, f.state,"
+    f" {STORED}, u.generation FROM forgettings f JOIN events e USING (seq) JOIN payloads p USING (seq)"
     " JOIN users u ON u.id = f.user_id"
 )
 
@@ -44,7 +44,7 @@ def _asked(db: Database, rest: str, values: Sequence[Any]) -> list[DueForgetting
 
 
 def _of(db: Database, row: Row) -> DueForgetting:
-    payload = payload_of(db, *row[6:9])
+    payload = payload_of(db, *row[6:11])
     if not isinstance(payload, ForgetAsked):
         raise TypeError(f"a request to forget names a {type(payload).__name__}")
     fields = {name: getattr(payload, name) for name in payload.__struct_fields__}
@@ -54,4 +54,4 @@ def _of(db: Database, row: Row) -> DueForgetting:
         state=row[5],
         **fields,
     )
-    return DueForgetting(asked=asked, generation=row[9])
+    return DueForgetting(asked=asked, generation=row[11])

@@ -65,12 +65,18 @@ def open_call(
     answers = {one.column: _ask(db, scope, one) for one in questions}
     named = _ask_session(db, scope) if scope.session else None
     generation = number_of(known)
-    state = _decided(questions, answers, _steps_of(unwritten, scope, generation), tails, now, generation)
+    state, step = _decided(
+        questions, answers, _steps_of(unwritten, scope, generation), tails, now, generation
+    )
+    if named is None and step is not None:
+        told = lines_of(db, (scope.tenant, scope.user), step.summary, scope.owner, step.session)
+        return msgspec.structs.replace(state, summary=told)
     if named is None:
         return state
     mode, summary = ((answer.fetchone() or ("",))[0] for answer in named)
     waiting = _mode_waiting(unwritten, scope)
-    return msgspec.structs.replace(state, mode=waiting or mode or "on", summary=lines_of(summary))
+    told = lines_of(db, (scope.tenant, scope.user), summary, scope.owner, scope.session)
+    return msgspec.structs.replace(state, mode=waiting or mode or "on", summary=told)
 
 
 def _ask_session(db: Database, scope: Scope) -> tuple[Rows, Rows]:
@@ -98,18 +104,19 @@ def _decided(
     tails: Tails,
     now: datetime,
     generation: int,
-) -> CallState:
+) -> tuple[CallState, _Step | None]:
+    """What is known of the call, and the step that leads to its session."""
     found = {one.column: _found(one, answers.get(one.column, ()), waiting) for one in questions}
     retries, answered = found.get("retry_key"), found.get("response_id")
     step = answered[0] if answered else _by_tails(found, tails, now)
     of_session = step or (retries[0] if retries else None)
-    return CallState(
+    state = CallState(
         generation=generation,
         hit=SessionHit(session=step.session, exchange=step.exchange, at=moment(step.at)) if step else None,
         retry=_retry(retries[0]) if retries else None,
         mode=of_session.mode if of_session else "on",
-        summary=lines_of(of_session.summary) if of_session else (),
     )
+    return state, of_session
 
 
 def open_unwritten(
@@ -122,14 +129,9 @@ def open_unwritten(
     unwritten: Sequence[Event],
 ) -> CallState:
     """`open_call` among the steps that wait for a log which can't be asked; the generation is unknown."""
-    return _decided(
-        _questions(tails, retry_key, response_id, now),
-        {},
-        _steps_of(unwritten, scope, None),
-        tails,
-        now,
-        UNKNOWN,
-    )
+    questions = _questions(tails, retry_key, response_id, now)
+    state, _ = _decided(questions, {}, _steps_of(unwritten, scope, None), tails, now, UNKNOWN)
+    return state
 
 
 def _retry(step: _Step) -> RetryHit:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from hearth.memory.events import texts
 from hearth.memory.events.archive import payload_of
 from hearth.memory.events.codec import moment
 from hearth.memory.events.kinds import SegmentChanged
@@ -18,8 +19,9 @@ _LINES = msgspec.json.Decoder(tuple[SummaryLine, ...])
 
 _SEGMENTS = (
     "SELECT s.id, s.owner, s.state, s.level, s.touched, s.fade, s.counted_by, s.episode, s.changed,"
-    " p.version, p.body"
-    f" FROM segments s LEFT JOIN payloads p ON p.seq = s.seq WHERE s.user_id = {USER}"
+    " p.version, p.body, e.user_id, e.id"
+    " FROM segments s LEFT JOIN payloads p ON p.seq = s.seq LEFT JOIN events e ON e.seq = p.seq"
+    f" WHERE s.user_id = {USER}"
 )
 _PAGES = (
     "SELECT g.id, g.session, g.occurred, g.size, g.drawn, g.seen, g.visited,"
@@ -43,9 +45,9 @@ def segments_named(db: Database, tenant: str, user: str, ids: Sequence[str]) -> 
 
 
 def _segment(db: Database, row: Row) -> KnownSegment:
-    id, owner, state, level, touched, fade, counted_by, episode, changed, version, body = row
-    live = state == "live" and body is not None
-    payload = payload_of(db, "segment.changed", version, body) if live else None
+    id, owner, state, level, touched, fade, counted_by, episode, changed, *stored = row
+    live = state == "live" and stored[1] is not None
+    payload = payload_of(db, "segment.changed", *stored) if live else None
     return KnownSegment(
         id=id,
         owner=owner,
@@ -100,12 +102,14 @@ def summaries(
         f" AND session IN ({marks(sessions)})",
         (tenant, user, owner, *sessions),
     )
-    return {row[0]: lines_of(row[1]) for row in found}
+    return {row[0]: lines_of(db, (tenant, user), row[1], owner, row[0]) for row in found}
 
 
-def lines_of(told: str | None) -> tuple[SummaryLine, ...]:
+def lines_of(
+    db: Database, who: tuple[str, str], told: str | None, owner: str, session: str
+) -> tuple[SummaryLine, ...]:
     """The lines of a summary's row; none where there is no row."""
-    return _LINES.decode(told) if told else ()
+    return _LINES.decode(texts.read(db, who, told, "summary", owner, session)) if told else ()
 
 
 def segments_of(db: Database, tenant: str, user: str, pages: Sequence[str]) -> dict[str, str]:

@@ -18,7 +18,7 @@ from hearth.memory.events.kinds import (
     Payload,
     StepCaptured,
 )
-from hearth.memory.events.sql import NAMED, USER, Database, marks, number_of
+from hearth.memory.events.sql import NAMED, STORED, USER, Database, marks, number_of
 from hearth.memory.types import OFFICE
 
 _SAMPLED = 12
@@ -48,7 +48,7 @@ def open_erasures(db: Database, *, limit: int) -> list[tuple[str, Receipt]]:
 
 def _receipts(db: Database, where: str, values: Sequence[object]) -> list[tuple[str, Receipt]]:
     found = db.execute(
-        "SELECT u.tenant, e.kind, p.version, p.body FROM erasures x JOIN users u ON u.id = x.user_id"
+        f"SELECT u.tenant, {STORED} FROM erasures x JOIN users u ON u.id = x.user_id"
         f" JOIN events e ON e.seq = x.seq JOIN payloads p ON p.seq = x.seq WHERE {where}",
         values,
     ).fetchall()
@@ -119,7 +119,7 @@ def _sample(db: Database, tenant: str, user: str | None, subjects: Sequence[str]
     kinds = ("step.captured", "page.closed", "memory.added", "memory.changed", "knowledge.loaded")
     about = f" AND e.subject IN ({marks(subjects)})" if subjects else ""
     found = db.execute(
-        "SELECT e.subject, e.kind, p.version, p.body FROM events e JOIN payloads p ON p.seq = e.seq"
+        f"SELECT e.subject, {STORED} FROM events e JOIN payloads p ON p.seq = e.seq"
         f" JOIN users u ON u.id = e.user_id WHERE {whose} AND e.kind IN ({marks(kinds)}){about}"
         " ORDER BY e.seq % 97, e.seq LIMIT ?",
         (*values, *kinds, *subjects, _SAMPLED),
@@ -148,7 +148,7 @@ def _provider_held(
     whose, values = _whose(tenant, user)
     about = f" AND k.exchange IN ({marks(exchanges)})" if exchanges else ""
     found = db.execute(
-        "SELECT k.response_id, k.at, e.kind, p.version, p.body FROM step_keys k"
+        f"SELECT k.response_id, k.at, {STORED} FROM step_keys k"
         " JOIN events e ON e.seq = k.seq JOIN payloads p ON p.seq = k.seq JOIN users u ON u.id = k.user_id"
         f" WHERE {whose} AND k.response_id <> ''{about} ORDER BY k.seq DESC LIMIT ?",
         (*values, *exchanges, _PROVIDER_HELD),
@@ -202,6 +202,18 @@ def unhandled(db: Database, consumer: str, tenant: str, user: str | None, kinds:
             f" AND e.kind IN ({marks(kinds)}) AND e.seq > coalesce((SELECT c.seq FROM consumers c"
             " WHERE c.name = ? AND c.partition = e.partition), 0)",
             (*values, *kinds, consumer),
+        )
+    )
+
+
+def keys_left(db: Database, tenant: str, user: str | None) -> int:
+    """See `Office.keys_left`."""
+    whose, values = _whose(tenant, user)
+    return number_of(
+        db.execute(
+            "SELECT count(*) FROM data_keys k JOIN users u ON u.id = k.user_id"
+            f" WHERE {whose} AND k.generation < u.generation",
+            values,
         )
     )
 

@@ -17,7 +17,8 @@ from psycopg.types.string import StrDumperUnknown, TextLoader
 
 from hearth.memory.events.archive import NO_ARCHIVE
 from hearth.memory.events.codec import micros, moment
-from hearth.memory.events.sql import Archive, Condition, Database, Row, Rows, partition_of
+from hearth.memory.events.data_keys import NO_KEYS
+from hearth.memory.events.sql import Archive, Condition, Database, DataKeys, Row, Rows, partition_of
 from hearth.memory.ports import Clock
 
 T = TypeVar("T")
@@ -148,9 +149,16 @@ class _Answer:
 class PostgresDatabase:
     """See `Database`. A round trip is paid where rows are first read, and at the end for what still waits."""
 
-    def __init__(self, connection: Connection, clock: Clock | None, archive: Archive = NO_ARCHIVE) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        clock: Clock | None,
+        archive: Archive = NO_ARCHIVE,
+        keys: DataKeys = NO_KEYS,
+    ) -> None:
         """`clock` stands in for the server's own."""
         self.archive = archive
+        self.keys = keys
         self._connection = connection
         self._clock = clock
         self._waiting = False

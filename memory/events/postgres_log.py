@@ -8,13 +8,13 @@ import statistics
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from typing import Literal, TypeVar
 
 from tenacity import AsyncRetrying, retry_if_exception_type, wait_exponential_jitter
 
+from hearth.memory.encryption.master import MasterKeyMissing, MasterKeys
 from hearth.memory.errors import HearthError, LogUnavailable
 from hearth.memory.events import rows
 from hearth.memory.events.archive import NO_ARCHIVE, ArchiveMoved
@@ -86,13 +86,15 @@ class PostgresLog(SqlLog):
         schema: str = SCHEMA,
         copying: bool = False,
         archive: Archive = NO_ARCHIVE,
+        masters: MasterKeys | None = None,
     ) -> None:
         """`clock` tells what has expired when something is read; what is written goes by the server's clock
         unless `server_clock` stands in for it. At most so many `connections`, two at least. `copying`: for a
         copy from it or into it, which may be unfinished and is left untidied. `archive`: where old payloads
-        are. Raises BadInput for a `url` that no server can be asked by.
+        are. `masters`: what users' payloads are encrypted by; None: nothing. Raises BadInput for a `url`
+        that no server can be asked by.
         """
-        super().__init__(clock, archive)
+        super().__init__(clock, archive, masters)
         check_address(url)
         self._url, self._schema = url, schema
         self._server_clock = server_clock
@@ -115,11 +117,19 @@ class PostgresLog(SqlLog):
         self._last_error = "the event log was never reached"
 
     async def start(self) -> None:
-        """Reach the server, bringing its tables to this program's form; go on asking where it is down."""
+        """Reach the server, bringing its tables to this program's form; go on asking where it is down.
+
+        Raises MasterKeyMissing.
+        """
         self._pool.open()
         self._appends.open()
-        with suppress(LogUnavailable):
+        try:
             await self._prepare()
+        except MasterKeyMissing:
+            await self.close()
+            raise
+        except LogUnavailable:
+            pass
         if not self._ready:
             logger.warning("the event log can't be reached yet: %s", self._last_error)
         self._keeper = asyncio.create_task(self._keep(), name="hearth-postgres-log")
@@ -224,7 +234,7 @@ class PostgresLog(SqlLog):
             raise LogUnavailable(f"the event log is not ready: {self._last_error}")
 
     def _database(self, connection: Connection) -> PostgresDatabase:
-        return PostgresDatabase(connection, self._server_clock, self.archive)
+        return PostgresDatabase(connection, self._server_clock, self.archive, self.keys)
 
     async def _commit_all(self) -> None:
         while self._waiting:
@@ -275,6 +285,7 @@ class PostgresLog(SqlLog):
     async def _prepare(self) -> None:
         try:
             await asyncio.to_thread(upgrade, self._url, self._schema)
+            await self._pool.run(lambda one: self._database(one).plain(self.keys.check))
             if not self._copying:
                 await self._pool.run(lambda one: self._database(one).plain(refuse_unfinished))
         except LogUnavailable as error:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from hearth.memory.events import documents, rows
+from hearth.memory.events import documents, rows, texts
 from hearth.memory.events.archive import payload_of
 from hearth.memory.events.codec import micros, moment
 from hearth.memory.events.kinds import (
@@ -25,6 +26,7 @@ from hearth.memory.events.sql import (
     GENERATION,
     REACHED,
     SESSION_MODE,
+    STORED,
     TOLD,
     USER,
     Database,
@@ -33,7 +35,7 @@ from hearth.memory.events.sql import (
     number_of,
 )
 from hearth.memory.extract.attributes import subject_key
-from hearth.memory.filters import fold_text
+from hearth.memory.filters import fold_text, meets
 from hearth.memory.ports import ExchangeState, MemoryFilter, Outlived
 from hearth.memory.types import (
     EVERYBODY,
@@ -52,8 +54,8 @@ from hearth.memory.types import (
 _STORED = "JOIN events e USING (seq) JOIN payloads p USING (seq)"
 
 PAGES = (
-    f"SELECT e.kind, p.version, p.body, g.state, o.version, o.body FROM pages g {_STORED}"
-    " LEFT JOIN payloads o ON o.seq = g.outdated"
+    f"SELECT {STORED}, g.state, o.version, o.body, oe.user_id, oe.id FROM pages g {_STORED}"
+    " LEFT JOIN payloads o ON o.seq = g.outdated LEFT JOIN events oe ON oe.seq = o.seq"
 )
 """Whole pages; add conditions and an order."""
 
@@ -135,6 +137,8 @@ def memories(
     now: datetime,
 ) -> list[Memory]:
     """A page of live memories, newest first."""
+    if where.words and db.keys.on:
+        return _saying(db, tenant, user, where=where, after=after, limit=limit, now=now)
     condition, values = _condition(db, tenant, user, where, now)
     if after is not None:
         end, at = _end_of_page("memories", "subject", tenant, user, after)
@@ -143,17 +147,20 @@ def memories(
     return _memories(db, f"WHERE {condition} {order}", (*values, max(limit, 0)))
 
 
+_READ = 500
+"""Memories read at a time to find words in them."""
 _FACTS = 200
 """Facts of one subject and attribute that are compared with a new one: the latest."""
 
 
 def facts_about(db: Database, tenant: str, user: str, about: Sequence[tuple[str, str]]) -> list[Memory]:
     """Memories of those subjects and attributes, closed and expired ones among them."""
-    where = f"m.user_id = {USER} AND m.subject = ? AND m.attribute = ?"
-    latest = f"WHERE {where} ORDER BY m.occurred DESC, m.first DESC LIMIT {_FACTS}"
     found: list[Memory] = []
     for subject, attribute in dict.fromkeys((subject_key(subject), name) for subject, name in about):
-        found += _memories(db, latest, (tenant, user, subject, attribute))
+        forms = (subject, texts.digest(db, tenant, subject)) if db.keys.on else (subject,)
+        where = f"m.user_id = {USER} AND m.subject IN ({marks(forms)}) AND m.attribute = ?"
+        latest = f"WHERE {where} ORDER BY m.occurred DESC, m.first DESC LIMIT {_FACTS}"
+        found += _memories(db, latest, (tenant, user, *forms, attribute))
     return found
 
 
@@ -191,12 +198,36 @@ def shown_in(db: Database, tenant: str, user: str, records: Sequence[str], *, li
 
 def count_memories(db: Database, tenant: str, user: str, *, where: MemoryFilter, now: datetime) -> int:
     """How many live memories match."""
+    if where.words and db.keys.on:
+        return len(_saying(db, tenant, user, where=where, after=None, limit=sys.maxsize, now=now))
     condition, values = _condition(db, tenant, user, where, now)
     return number_of(db.execute(f"SELECT count(*) FROM memories m WHERE {condition}", values))
 
 
+def _saying(
+    db: Database,
+    tenant: str,
+    user: str,
+    *,
+    where: MemoryFilter,
+    after: tuple[datetime, str] | None,
+    limit: int,
+    now: datetime,
+) -> list[Memory]:
+    """`memories` with words, which stand in the payloads alone: all are read until there are enough."""
+    found: list[Memory] = []
+    rest, said = msgspec.structs.replace(where, words=""), MemoryFilter(words=where.words)
+    while len(found) < limit:
+        some = memories(db, tenant, user, where=rest, after=after, limit=_READ, now=now)
+        found += [one for one in some if meets(one, said)]
+        if len(some) < _READ:
+            break
+        after = (some[-1].created_at, some[-1].id)
+    return found[:limit]
+
+
 def _memories(db: Database, rest: str, values: Sequence[Any]) -> list[Memory]:
-    sql = f"SELECT e.kind, p.version, p.body FROM memories m {_STORED} {rest}"
+    sql = f"SELECT {STORED} FROM memories m {_STORED} {rest}"
     return [_memory_of(payload_of(db, *row)) for row in db.execute(sql, values)]
 
 
@@ -310,10 +341,10 @@ def _pages(db: Database, rest: str, values: Sequence[Any]) -> list[Page]:
 
 def page_of(db: Database, row: Row) -> Page:
     """The page of a row of `PAGES`."""
-    payload, state = payload_of(db, *row[:3]), row[3]
+    payload, state = payload_of(db, *row[:5]), row[5]
     if not isinstance(payload, PageClosed):
         raise TypeError(f"a page's row names a {type(payload).__name__}")
-    outdated = payload_of(db, "page.outdated", *row[4:]) if row[4] is not None else None
+    outdated = payload_of(db, "page.outdated", *row[6:]) if row[6] is not None else None
     told = outdated.outdated if isinstance(outdated, PageOutdated) else ()
     return msgspec.structs.replace(payload.page, state=state, outdated=told)
 
@@ -517,9 +548,8 @@ def sessions(
     """A page of sessions, newest first."""
     sql = (
         "SELECT s.id, s.agent, s.isolated, s.exchanges, s.started, s.last, coalesce(w.mode, 'on'),"
-        " (SELECT m.lines FROM summaries m WHERE m.user_id = s.user_id AND m.session = s.id"
-        " ORDER BY m.seq DESC LIMIT 1)"
-        " FROM sessions s"
+        " m.lines, m.owner FROM sessions s LEFT JOIN summaries m ON m.seq ="
+        " (SELECT max(l.seq) FROM summaries l WHERE l.user_id = s.user_id AND l.session = s.id)"
         " LEFT JOIN switched w ON w.user_id = s.user_id AND w.session = s.id"
         f" WHERE s.user_id = {USER}"
     )
@@ -528,10 +558,10 @@ def sessions(
         end, at = _end_of_page("sessions", "session", tenant, user, after)
         sql, values = f"{sql} AND (s.last, s.first) < {end}", [*values, *at]
     found = db.execute(f"{sql} ORDER BY s.last DESC, s.first DESC LIMIT ?", (*values, max(limit, 0)))
-    return [_session_of(row, tenant, user) for row in found]
+    return [_session_of(db, row, tenant, user) for row in found]
 
 
-def _session_of(row: Row, tenant: str, user: str) -> SessionInfo:
+def _session_of(db: Database, row: Row, tenant: str, user: str) -> SessionInfo:
     return SessionInfo(
         id=row[0],
         scope=Scope(tenant=tenant, user=user, agent=row[1], session=row[0], isolated=bool(row[2])),
@@ -539,7 +569,7 @@ def _session_of(row: Row, tenant: str, user: str) -> SessionInfo:
         started_at=moment(row[4]),
         last_at=moment(row[5]),
         memory=row[6],
-        summary=lines_of(row[7]),
+        summary=lines_of(db, (tenant, user), row[7], row[8], row[0]),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -24,7 +23,8 @@ from hearth.memory.events.kinds import (
     UserErased,
 )
 from hearth.memory.events.seal import Content, Envelope, seal_content, seal_envelope
-from hearth.memory.events.sql import NAMED, Database, Row, marks, number_of, tenant_key
+from hearth.memory.events.sql import NAMED, Database, Encrypts, Row, marks, number_of, tenant_key
+from hearth.memory.events.texts import secret_of
 
 EVENTS = (
     "SELECT e.seq, e.id, u.tenant, u.name, e.agent, e.session, e.generation, e.occurred, e.parent,"
@@ -47,7 +47,7 @@ def event_of(db: Database, row: Row) -> Event:
         occurred_at=moment(row[7]),
         parent=row[8],
         recorded_at=moment(row[9]),
-        payload=payload_of(db, row[10], row[11], row[12]),
+        payload=payload_of(db, row[10], row[11], row[12], row[13], row[1]),
     )
 
 
@@ -104,6 +104,7 @@ class Known:
         }
         tenants = sorted({event.tenant for event in events})
         keyed = db.execute(f"SELECT tenant, secret FROM secrets WHERE tenant IN ({marks(tenants)})", tenants)
+        keys = db.keys.newest(db, {(e.tenant, e.user) for e in events})
         self.private: set[tuple[str, str, str]] = set()
         """(tenant, user, session) of which nothing is captured."""
         named = [
@@ -115,8 +116,10 @@ class Known:
             self._look_up(db, named[at : at + _NAMED_AT_ONCE])
         self.erased = {who: number_of(answer) for who, answer in asked.items()}
         """By (tenant, user): when the user was last erased, in microseconds of the log's clock."""
-        self.secrets = {tenant: bytes(secret) for tenant, secret in keyed}
+        self.secrets = {tenant: db.keys.unwrap_secret(tenant, bytes(stored)) for tenant, stored in keyed}
         """By tenant, made where there was none."""
+        self.keys = dict(keys())
+        """By (tenant, user): by what payloads are encrypted, where they are and the user has a key."""
         # in one order, so that of two appends at once none waits for the other
         self.secrets |= {tenant: secret_of(db, tenant) for tenant in tenants if tenant not in self.secrets}
 
@@ -130,6 +133,20 @@ class Known:
         """Whether the event is of the user's present generation by its time, with clocks that differ."""
         erased = self.erased[event.tenant, event.user]
         return erased == 0 or micros(event.occurred_at - views.CLOCK_SKEW) > erased
+
+    def key(self, db: Database, user: int, who: tuple[str, str]) -> Encrypts:
+        """By what the user's payloads are encrypted, made at first use."""
+        if who not in self.keys:
+            self.keys[who] = db.keys.made(db, user, who, self.users[who].generation)
+        return self.keys[who]
+
+    def renew_key(self, db: Database, user: int, who: tuple[str, str], generation: int) -> None:
+        """Destroy the user's keys, and what they encrypted in every copy with them; the new generation has
+        its own.
+        """
+        db.keys.destroy(db, user)
+        if db.keys.on:
+            self.keys[who] = db.keys.made(db, user, who, generation)
 
     def _look_up(self, db: Database, named: Sequence[tuple[str, str, str, str, str]]) -> None:
         values = ", ".join(["(?, ?, ?, ?, ?)"] * len(named))
@@ -153,16 +170,6 @@ class Known:
                 self.forgotten[tenant, name, subject] = forgotten
             if mode not in (None, "on"):
                 self.private.add((tenant, name, session))
-
-
-def secret_of(db: Database, tenant: str) -> bytes:
-    """The tenant's secret, made at first use."""
-    db.execute(
-        "INSERT INTO secrets VALUES (?, ?) ON CONFLICT (tenant) DO NOTHING",
-        (tenant, secrets.token_bytes(32)),
-    )
-    row = db.execute("SELECT secret FROM secrets WHERE tenant = ?", (tenant,)).fetchone()
-    return bytes(row[0]) if row else b""
 
 
 _LAST_ERASED = (
@@ -271,9 +278,14 @@ def _write(db: Database, known: Known, event: Event, encoded: Encoded) -> None:
     event = msgspec.structs.replace(
         event, seq=seq, payload=encoded.payload, occurred_at=occurred, recorded_at=now
     )
+    if isinstance(event.payload, UserErased):
+        known.renew_key(db, user, who, event.payload.generation)
+    body = encoded.body
+    if db.keys.on:
+        body = known.key(db, user, who).encrypt(body, "event", event.id)
     db.execute(
         "INSERT INTO payloads (seq, version, body, seal) VALUES (?, ?, ?, ?)",
-        (seq, encoded.version, encoded.body, seal_content(secret, about, encoded.raw)),
+        (seq, encoded.version, body, seal_content(secret, about, encoded.raw)),
     )
     views.fold(db, user, event)
     _remember(known, event)

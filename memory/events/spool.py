@@ -7,6 +7,7 @@ import fcntl
 import logging
 import os
 import threading
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -14,8 +15,7 @@ from pathlib import Path
 from typing import IO
 from uuid import uuid4
 
-import msgspec
-
+from hearth.memory.encryption.master import NAME_CHARACTERS, MasterKeyMissing, MasterKeys
 from hearth.memory.errors import HearthError, PrivateSession, StaleGeneration, Unavailable, UnknownEvent
 from hearth.memory.events.codec import decode_line, encode_line
 from hearth.memory.events.database import sync_directory
@@ -27,6 +27,9 @@ logger = logging.getLogger(__name__)
 
 _BATCH = 100
 _SUFFIX = ".spool"
+_ENCRYPTED = b"~"
+"""What an encrypted line begins with; no JSON does. The master key's name follows."""
+_PLACE = ("spool",)
 
 
 class Spool:
@@ -36,10 +39,16 @@ class Spool:
     each file is drained by one. Use it from any thread.
     """
 
-    def __init__(self, directory: Path, admission: Admission | None = None) -> None:
-        """`admission`: of what was captured while the log could not be asked; None: all of it."""
+    def __init__(
+        self, directory: Path, admission: Admission | None = None, *, masters: MasterKeys | None = None
+    ) -> None:
+        """`admission`: of what was captured while the log could not be asked; None: all of it.
+
+        `masters`: what the lines are encrypted by, since the users' keys are in the log; None: nothing.
+        """
         self._directory = directory
         self._admission = admission
+        self._masters = masters
         self._mutex = threading.Lock()
         self._file: IO[bytes] | None = None
         self._counted: dict[Path, tuple[int, int]] = {}
@@ -50,7 +59,7 @@ class Spool:
 
         After a failure the next write goes to a file of its own, so that what was cut off stays at an end.
         """
-        lines = b"".join(encode_line(event) for event in events)
+        lines = b"".join(self._line(event) for event in events)
         with self._mutex:
             file = self._file or self._new_file()
             try:
@@ -101,6 +110,35 @@ class Spool:
 
     # -- inside ------------------------------------------------------------------------------------------
 
+    def _line(self, event: Event) -> bytes:
+        line = encode_line(event)
+        if self._masters is None:
+            return line
+        name = self._masters.newest.encode()
+        return _ENCRYPTED + name + b64encode(self._masters.wrap(line, _PLACE)) + b"\n"
+
+    def _plain(self, line: bytes) -> bytes:
+        """Raises MasterKeyMissing, DecryptionError."""
+        if not line.startswith(_ENCRYPTED):
+            return line
+        if self._masters is None:
+            raise MasterKeyMissing("it is encrypted: name its master key in hearth.encryption.keys")
+        at = len(_ENCRYPTED) + NAME_CHARACTERS
+        name = line[len(_ENCRYPTED) : at].decode(errors="replace")
+        return self._masters.unwrap(name, b64decode(line[at:]), _PLACE)
+
+    def _read(self, file: IO[bytes], path: Path) -> tuple[list[Event], bool]:
+        """The file's events, and whether every complete line was one."""
+        events: list[Event] = []
+        whole = True
+        for number, line in enumerate(_lines(file), start=1):
+            try:
+                events.append(decode_line(self._plain(line)))
+            except (UnknownEvent, MasterKeyMissing, ValueError):
+                whole = False
+                logger.exception("line %d of the spool file %s can't be read; the file is kept", number, path)
+        return events, whole
+
     def _new_file(self) -> IO[bytes]:
         self._directory.mkdir(parents=True, exist_ok=True)
         name = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{os.getpid()}-{uuid4().hex[:8]}{_SUFFIX}"
@@ -132,7 +170,7 @@ class Spool:
         if file is None:
             return 0
         with file:
-            events, whole = await asyncio.to_thread(_read, file, path)
+            events, whole = await asyncio.to_thread(self._read, file, path)
             taken, refused = 0, 0
             for start in range(0, len(events), _BATCH):
                 batch = [event for event in events[start : start + _BATCH] if event.generation != UNKNOWN]
@@ -170,19 +208,6 @@ def _claim(path: Path) -> IO[bytes] | None:
         file.close()
         return None
     return file
-
-
-def _read(file: IO[bytes], path: Path) -> tuple[list[Event], bool]:
-    """The file's events, and whether every complete line was one."""
-    events: list[Event] = []
-    whole = True
-    for number, line in enumerate(_lines(file), start=1):
-        try:
-            events.append(decode_line(line))
-        except (UnknownEvent, msgspec.DecodeError):
-            whole = False
-            logger.exception("line %d of the spool file %s can't be read; the file is kept", number, path)
-    return events, whole
 
 
 def _lines(file: IO[bytes]) -> Iterator[bytes]:

@@ -6,7 +6,7 @@ database may send it together with the next ones, so a caller executes all that 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol, TypeAlias
 from zlib import crc32
@@ -14,6 +14,8 @@ from zlib import crc32
 from hearth.memory.types import LEFT
 
 Row: TypeAlias = tuple[Any, ...]
+Owner: TypeAlias = "int | tuple[str, str]"
+"""Whose something is: the row of a user in this log, or tenant and name."""
 Condition: TypeAlias = "tuple[str, list[Any]]"
 """SQL that is true or false, and the values of its placeholders."""
 
@@ -35,6 +37,8 @@ TOLD = f"g.state NOT IN ({', '.join(repr(state) for state in LEFT)})"
 SESSION_MODE = f"SELECT mode FROM switched WHERE user_id = {USER} AND session = ?"
 """What memory does in a session that was switched, by three values."""
 
+STORED = "e.kind, p.version, p.body, e.user_id, e.id"
+"""What `archive.payload_of` reads of an event `e` and its payload `p`."""
 
 COPIED = -1
 """The stage, in the table `copies`, of a log that is the whole copy of another one."""
@@ -60,6 +64,60 @@ class Archive(Protocol):
 
     def remove(self, name: str) -> None:
         """Remove a file, durably. One that is absent is no error. Raises LogUnavailable."""
+        ...
+
+
+class Encrypts(Protocol):
+    """A data key of one user."""
+
+    def encrypt(self, content: bytes, *place: str) -> bytes:
+        """The content encrypted, readable as that user's and in that place alone."""
+        ...
+
+
+class DataKeys(Protocol):
+    """By what the payloads of users are encrypted."""
+
+    @property
+    def on(self) -> bool:
+        """Whether what is written is to be encrypted."""
+        ...
+
+    def newest(
+        self, db: Database, users: Collection[tuple[str, str]]
+    ) -> Callable[[], Mapping[tuple[str, str], Encrypts]]:
+        """By which each of the users' (tenant, name) payloads are encrypted; who has no key is left out.
+
+        The answer is read when it is called for, which raises LogUnavailable for a master key that is not
+        configured.
+        """
+        ...
+
+    def made(self, db: Database, user: int, who: tuple[str, str], generation: int) -> Encrypts:
+        """A new key for that generation of the user of that row."""
+        ...
+
+    def decrypt(self, db: Database, whose: Owner, encrypted: bytes, *place: str) -> bytes:
+        """What was encrypted for that user and for that place.
+
+        Raises ValueError where it was not, and where its key is gone; LogUnavailable as `newest` does.
+        """
+        ...
+
+    def destroy(self, db: Database, user: int) -> None:
+        """Remove all keys of the user of that row."""
+        ...
+
+    def wrap_secret(self, tenant: str, secret: bytes) -> bytes:
+        """The stored form of a tenant's secret."""
+        ...
+
+    def unwrap_secret(self, tenant: str, stored: bytes) -> bytes:
+        """The secret of a stored form. Raises ValueError, LogUnavailable."""
+        ...
+
+    def check(self, db: Database) -> None:
+        """Raise LogUnavailable where a master key is missing that the log needs."""
         ...
 
 
@@ -111,6 +169,11 @@ class Database(Protocol):
     @property
     def archive(self) -> Archive:
         """Where old payloads are."""
+        ...
+
+    @property
+    def keys(self) -> DataKeys:
+        """By what payloads are encrypted."""
         ...
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Rows:

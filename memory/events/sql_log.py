@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
+from hearth.memory.encryption.master import MasterKeys
 from hearth.memory.errors import BadInput, LogUnavailable
 from hearth.memory.events import (
     checking,
@@ -27,9 +28,11 @@ from hearth.memory.events import (
     views,
 )
 from hearth.memory.events import walk as walks
+from hearth.memory.events.data_keys import NO_KEYS, Keyring
 from hearth.memory.events.kinds import Event
-from hearth.memory.events.sql import COPIED, Archive, Database, Row, partition_of
+from hearth.memory.events.sql import COPIED, Archive, Database, DataKeys, Row, partition_of
 from hearth.memory.events.sql_office import SqlOffice
+from hearth.memory.events.texts import secret_of
 from hearth.memory.ports import (
     CallState,
     Clock,
@@ -91,9 +94,10 @@ class LogHealth(msgspec.Struct, frozen=True, kw_only=True):
 class SqlLog(SqlOffice, ABC):
     """`EventLog`, `MidTerm`, `Consumers` and `Office` over three ways to ask a database: a form's own."""
 
-    def __init__(self, clock: Clock, archive: Archive) -> None:
+    def __init__(self, clock: Clock, archive: Archive, masters: MasterKeys | None) -> None:
         self._clock = clock
         self.archive = archive
+        self.keys: DataKeys = NO_KEYS if masters is None else Keyring(masters)
         self._secrets: dict[str, bytes] = {}
 
     @abstractmethod
@@ -224,7 +228,7 @@ class SqlLog(SqlOffice, ABC):
     async def secret(self, tenant: str) -> bytes:
         """See `EventLog.secret`."""
         if tenant not in self._secrets:
-            self._secrets[tenant] = await self._write(lambda db: rows.secret_of(db, tenant))
+            self._secrets[tenant] = await self._write(lambda db: secret_of(db, tenant))
         return self._secrets[tenant]
 
     async def generation(self, tenant: str, user: str) -> int:

@@ -73,6 +73,10 @@ class SqlOffice(ABC):
         """See `Office.unhandled`."""
         return await self._read(lambda db: office.unhandled(db, consumer, tenant, user, kinds))
 
+    async def keys_left(self, tenant: str, user: str | None) -> int:
+        """See `Office.keys_left`."""
+        return await self._read(lambda db: office.keys_left(db, tenant, user))
+
     async def content_left(
         self, tenant: str, user: str | None, records: Sequence[str] = (), *, before: str = ""
     ) -> int:

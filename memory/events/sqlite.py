@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from hearth.memory.events.archive import NO_ARCHIVE
+from hearth.memory.events.data_keys import NO_KEYS
 from hearth.memory.events.database import VIEWS_VERSION, run_script
-from hearth.memory.events.sql import Archive, Condition
+from hearth.memory.events.sql import Archive, Condition, DataKeys
 from hearth.memory.ports import Clock
 
 
@@ -40,9 +41,16 @@ class SqlitePastPlaces:
 class SqliteDatabase:
     """See `Database`."""
 
-    def __init__(self, connection: sqlite3.Connection, clock: Clock, archive: Archive = NO_ARCHIVE) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        clock: Clock,
+        archive: Archive = NO_ARCHIVE,
+        keys: DataKeys = NO_KEYS,
+    ) -> None:
         self.execute = connection.execute
         self.archive = archive
+        self.keys = keys
         self._clock = clock
 
     def now(self) -> datetime:

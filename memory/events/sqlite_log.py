@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Literal, TypeVar
 
+from hearth.memory.encryption.master import MasterKeys
 from hearth.memory.errors import LogUnavailable
 from hearth.memory.events import reads, rows
 from hearth.memory.events.archive import NO_ARCHIVE, ArchiveMoved
@@ -56,15 +57,16 @@ class SqliteLog(SqlLog):
         clock: Clock,
         copying: bool = False,
         archive: Archive = NO_ARCHIVE,
+        masters: MasterKeys | None = None,
     ) -> None:
         """`copying`: for a copy from it or into it, which may be unfinished.
 
-        `archive`: where old payloads are.
+        `archive`: where old payloads are. `masters`: what users' payloads are encrypted by; None: nothing.
         """
         self._path = path
         self._copying = copying
         self._synchronous = _SYNCHRONOUS[durability]
-        super().__init__(clock, archive)
+        super().__init__(clock, archive, masters)
         self._lock: IO[str] | None = None
         self._writer: Writer | None = None
         self._near: sqlite3.Connection | None = None
@@ -76,7 +78,7 @@ class SqliteLog(SqlLog):
         """Open the file, making it where there is none, and fold the views again where this program's differ.
 
         Raises LogUnavailable for a path that can't be written, a file of a newer program or of another
-        kind, an unfinished copy, and while another process has it.
+        kind, an unfinished copy, one whose master key is missing, and while another process has it.
         """
         await asyncio.to_thread(self._open)
         for _ in range(_PROBES):
@@ -139,7 +141,9 @@ class SqliteLog(SqlLog):
     def _open_database(self) -> None:
         db = connect_writer(self._path, self._synchronous)
         self._connections.append(db)
-        if prepare_schema(db, self._path):
+        refold = prepare_schema(db, self._path)
+        self.keys.check(self._database(db))
+        if refold:
             db.execute("BEGIN IMMEDIATE")
             rebuild(self._database(db))
             db.execute("COMMIT")
@@ -215,4 +219,4 @@ class SqliteLog(SqlLog):
                 db.execute("ROLLBACK")
 
     def _database(self, connection: sqlite3.Connection) -> SqliteDatabase:
-        return SqliteDatabase(connection, self._clock, self.archive)
+        return SqliteDatabase(connection, self._clock, self.archive, self.keys)

@@ -12,8 +12,10 @@ from typing import Any
 
 import msgspec
 
+from hearth.memory.events import texts
 from hearth.memory.events.archive import payload_of
 from hearth.memory.events.codec import encode, micros
+from hearth.memory.events.data_keys import key_of
 from hearth.memory.events.kinds import (
     ActDone,
     ErasureChanged,
@@ -56,8 +58,9 @@ from hearth.memory.events.kinds import (
     UserErased,
 )
 from hearth.memory.events.seal import Content, seal_content
-from hearth.memory.events.sql import Database, marks
-from hearth.memory.extract.attributes import subject_key, value_key
+from hearth.memory.events.sql import STORED, Database, marks
+from hearth.memory.events.texts import secret_of
+from hearth.memory.extract.attributes import AGENT, subject_key, value_key
 from hearth.memory.filters import fold_text
 from hearth.memory.knowledge.records import version_prefix
 from hearth.memory.tiers.short_term import text_size
@@ -281,7 +284,7 @@ def _fold_summarised(db: Database, user: int, event: Event, payload: SessionSumm
     db.execute(
         "INSERT INTO summaries VALUES (?, ?, ?, ?, ?) ON CONFLICT (user_id, owner, session) DO UPDATE SET"
         " seq = excluded.seq, lines = excluded.lines",
-        (*named, event.seq, _json(payload.lines)),
+        (*named, event.seq, _summary(db, user, (event.tenant, event.user), payload)),
     )
     if not payload.lines:
         return
@@ -302,8 +305,21 @@ def _without_forgotten(db: Database, seq: int, payload: SessionSummarised) -> Se
         ).fetchall()
     }
     lines = tuple(line for line in payload.lines if line.page not in gone)
-    db.execute("UPDATE summaries SET lines = ? WHERE seq = ?", (_json(lines), seq))
-    return msgspec.structs.replace(payload, lines=lines)
+    left = msgspec.structs.replace(payload, lines=lines)
+    user, tenant, name = db.execute(
+        "SELECT u.id, u.tenant, u.name FROM events e JOIN users u ON u.id = e.user_id WHERE e.seq = ?", (seq,)
+    ).fetchall()[0]
+    told = _summary(db, user, (tenant, name), left)
+    db.execute("UPDATE summaries SET lines = ? WHERE seq = ?", (told, seq))
+    return left
+
+
+def _summary(db: Database, user: int, who: tuple[str, str], payload: SessionSummarised) -> str:
+    """The lines as their view has them; what is empty says so."""
+    told = _json(payload.lines)
+    if not payload.lines:
+        return told
+    return texts.writing(db, user, who)(told, "summary", payload.owner, payload.session)
 
 
 def _json(value: object) -> str:
@@ -433,8 +449,9 @@ def _fold_memory(db: Database, user: int, event: Event, payload: MemoryAdded | M
     place = (m.scope.agent, m.scope.session)
     times = (micros(m.created_at), micros(m.occurred_at), _optional(m.expires_at))
     held = (micros(m.valid_from or m.occurred_at), _optional(m.valid_to))
-    about = (subject_key(m.subject), m.attribute)
-    matched = (fold_text(m.text), _json(m.tags), _json(m.metadata))
+    subject, said, value = _compared(db, event.tenant, m)
+    about = (subject, m.attribute)
+    matched = (said, _json(m.tags), _json(m.metadata))
     db.execute(
         f"INSERT INTO memories VALUES ({marks(range(19))})"
         f" ON CONFLICT (user_id, id) DO UPDATE SET {_REPLACED}",
@@ -450,12 +467,28 @@ def _fold_memory(db: Database, user: int, event: Event, payload: MemoryAdded | M
             *about,
             *matched,
             event.seq,
-            value_key(m.value),
+            value,
         ),
     )
     _drop_evidence(db, user, m.id)
     for page in {*(one.id for one in m.evidence), m.ended_by} - {""}:
         db.execute("INSERT INTO evidence VALUES (?, ?, ?)", (user, page, m.id))
+
+
+def _compared(db: Database, tenant: str, memory: Memory) -> tuple[str, str, str]:
+    """Subject, words and value as they are looked up: where payloads are encrypted they can't be read, and
+    words are looked for in the payloads.
+    """
+    subject, value = subject_key(memory.subject), value_key(memory.value)
+    if not db.keys.on:
+        return subject, fold_text(memory.text), value
+    known = subject in ("user", AGENT)
+    countable = 0 < len(value) <= texts.VALUE_CHARACTERS
+    return (
+        subject if known else texts.digest(db, tenant, subject),
+        "",
+        texts.digest(db, tenant, value) if countable else "",
+    )
 
 
 def _drop_evidence(db: Database, user: int, memory: str) -> None:
@@ -472,7 +505,7 @@ def _fold_memory_forgotten(db: Database, user: int, event: Event, payload: Memor
         "SELECT page FROM evidence WHERE user_id = ? AND memory = ?", (user, payload.memory)
     ).fetchall()
     row = db.execute(
-        "SELECT e.kind, p.version, p.body FROM memories m JOIN events e USING (seq)"
+        f"SELECT {STORED} FROM memories m JOIN events e USING (seq)"
         " JOIN payloads p USING (seq) WHERE m.user_id = ? AND m.id = ?",
         (user, payload.memory),
     ).fetchone()
@@ -609,7 +642,8 @@ def _fold_loaded(db: Database, user: int, event: Event, payload: KnowledgeLoaded
     """A version that was replaced since has no chunks any more, but still counts."""
     document = payload.document
     _retire(db, user, event, document.id, document.version - 1)
-    about = _json(document) if payload.chunks else ""
+    write = texts.writing(db, user, (event.tenant, event.user))
+    about = write(_json(document), "document", document.id) if payload.chunks else ""
     db.execute(
         f"INSERT INTO documents VALUES ({marks(range(8))}) ON CONFLICT (user_id, id) DO UPDATE SET"
         " seq = excluded.seq, name = excluded.name, version = excluded.version, last = excluded.last,"
@@ -620,7 +654,8 @@ def _fold_loaded(db: Database, user: int, event: Event, payload: KnowledgeLoaded
         ),
     )
     for position, chunk in enumerate(payload.chunks):
-        db.execute("INSERT INTO chunks VALUES (?, ?, ?, ?)", (user, document.id, position, _json(chunk)))
+        body = write(_json(chunk), "chunk", document.id, str(position))
+        db.execute("INSERT INTO chunks VALUES (?, ?, ?, ?)", (user, document.id, position, body))
 
 
 def _fold_removed(db: Database, user: int, event: Event, payload: KnowledgeRemoved) -> None:
@@ -744,7 +779,7 @@ def _told(said: CandidateFact) -> str:
 
 def _keep_readings(db: Database, seq: int, keeps: Callable[[Reading], bool]) -> None:
     row = db.execute(
-        "SELECT kind, version, body FROM events JOIN payloads USING (seq) WHERE seq = ?", (seq,)
+        f"SELECT {STORED} FROM events e JOIN payloads p USING (seq) WHERE seq = ?", (seq,)
     ).fetchone()
     payload = None if row is None else payload_of(db, *row)
     if isinstance(payload, PageRead):
@@ -806,7 +841,7 @@ def _redact(db: Database, seqs: str, values: Sequence[object]) -> None:
 def _strip(db: Database, seq: int) -> None:
     """Take out the block, note or answer that shows a record or may speak of it; the text of a document."""
     row = db.execute(
-        "SELECT kind, version, body FROM events JOIN payloads USING (seq) WHERE seq = ?", (seq,)
+        f"SELECT {STORED} FROM events e JOIN payloads p USING (seq) WHERE seq = ?", (seq,)
     ).fetchone()
     payload = None if row is None else payload_of(db, *row)
     left: Sequence[str] = ()
@@ -833,15 +868,18 @@ def _strip(db: Database, seq: int) -> None:
 def _replace(db: Database, seq: int, payload: Payload) -> None:
     """Put the payload in the place of an event's, wherever that is."""
     bare = encode(payload)
-    (secret, *about) = db.execute(
-        "SELECT k.secret, e.id, e.session, e.parent, e.subject FROM events e JOIN users u ON u.id = e.user_id"
-        " JOIN secrets k ON k.tenant = u.tenant WHERE e.seq = ?",
+    user, tenant, name, *about = db.execute(
+        "SELECT u.id, u.tenant, u.name, e.id, e.session, e.parent, e.subject FROM events e"
+        " JOIN users u ON u.id = e.user_id WHERE e.seq = ?",
         (seq,),
     ).fetchall()[0]
     content = Content(about[0], bare.kind, bare.version, *about[1:])
+    body = bare.body
+    if db.keys.on:
+        body = key_of(db, user, (tenant, name)).encrypt(body, "event", about[0])
     db.execute(
         "UPDATE payloads SET version = ?, body = ?, seal = ?, archive = NULL WHERE seq = ?",
-        (bare.version, bare.body, seal_content(bytes(secret), content, bare.raw), seq),
+        (bare.version, body, seal_content(secret_of(db, tenant), content, bare.raw), seq),
     )
 
 

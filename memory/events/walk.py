@@ -11,15 +11,13 @@ import msgspec
 from hearth.memory.events import rows
 from hearth.memory.events.archive import payload_of
 from hearth.memory.events.codec import micros
+from hearth.memory.events.documents import about_of, chunk_of
 from hearth.memory.events.kinds import MemoryAdded, MemoryChanged
 from hearth.memory.events.reads import PAGES, page_of
-from hearth.memory.events.sql import Database, number_of
+from hearth.memory.events.sql import STORED, Database, number_of
 from hearth.memory.knowledge.records import chunk_memory
 from hearth.memory.ports import Walk, Walked, WalkedUser, WalkPart
-from hearth.memory.types import Chunk, Document, Page, Scope
-
-_DOCUMENT = msgspec.json.Decoder(Document)
-_CHUNK = msgspec.json.Decoder(Chunk)
+from hearth.memory.types import Page, Scope
 
 
 class Sizes(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +87,7 @@ def _named(db: Database, places: list[tuple[int, str]]) -> dict[tuple[int, str],
 
 def _memories(db: Database, walk: Walk, limit: int) -> _Found:
     found = db.execute(
-        "SELECT m.user_id, m.id, e.kind, p.version, p.body FROM memories m"
+        f"SELECT m.user_id, m.id, {STORED} FROM memories m"
         " JOIN events e USING (seq) JOIN payloads p USING (seq)"
         " WHERE (m.expires IS NULL OR m.expires > ?) AND (m.user_id, m.id) > (?, ?)"
         " ORDER BY m.user_id, m.id LIMIT ?",
@@ -111,15 +109,15 @@ def _chunks(db: Database, walk: Walk, limit: int) -> _Found:
     walked = [
         Walked(
             chunk_memory(
-                _DOCUMENT.decode(about.encode()),
-                _CHUNK.decode(body.encode()),
+                about_of(db, tenant, document, about),
+                chunk_of(db, tenant, document, position, body),
                 position,
                 tenant=tenant,
                 generation=generation,
             ),
             None,
         )
-        for _, _, position, tenant, generation, about, body in found
+        for _, document, position, tenant, generation, about, body in found
     ]
     return walked, found[-1][:3] if found else None
 

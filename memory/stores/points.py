@@ -58,10 +58,10 @@ def payload_of(item: Indexed, sides: Sequence[Mapping[int, int]]) -> dict[str, o
         "at": micros(record.occurred_at),
         "tags": list(tags_of(record)),
         "metadata": metadata_of(record),
-        "folded": fold_text(record_text(record)),
+        "folded": fold_text(record_text(record)) if item.stored is None else "",
         MADE_OF: [text_key(item.text), text_key(item.context)],
         WORDS: packed_words(sides),
-        RECORD: _stored(record),
+        RECORD: _stored(item.stored or record),
     }
 
 

@@ -14,7 +14,7 @@ from hearth.memory.types import EVERYBODY, Chunk, Common, Document, PlacedBlock
 from tests.events import START, erase, event, forget_memory, memory, step
 
 
-@pytest.fixture(name="log", params=["sqlite_log", "postgres_log"])
+@pytest.fixture(name="log", params=["sqlite_log", "postgres_log", "encrypted_log"])
 def _log(request: pytest.FixtureRequest) -> SqlLog:
     found: SqlLog = request.getfixturevalue(request.param)
     return found

@@ -45,7 +45,7 @@ EVERYTHING = MemoryFilter()
 MINUTE = timedelta(minutes=1)
 
 
-@pytest.fixture(name="log", params=["sqlite_log", "postgres_log"])
+@pytest.fixture(name="log", params=["sqlite_log", "postgres_log", "encrypted_log"])
 def _log(request: pytest.FixtureRequest) -> EventLog:
     return request.getfixturevalue(request.param)
 

@@ -1,5 +1,6 @@
-"""What every long-term memory keeps to: in memory, Qdrant Edge in this process or the child, and the child
-over a server's REST interface: a shim, and a real server where QDRANT_URL (and QDRANT_API_KEY) name one.
+"""What every long-term memory keeps to: in memory, Qdrant Edge in this process or the child, the child over
+encrypted records, and the child over a server's REST interface: a shim, and a real server where QDRANT_URL
+(and QDRANT_API_KEY) name one.
 """
 
 from __future__ import annotations
@@ -7,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AsyncExitStack, closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -20,16 +21,25 @@ from qdrant_client import QdrantClient
 from hearth.memory.errors import BadInput
 from hearth.memory.ports import Indexed, LongTerm, MemoryFilter, SearchRequest
 from hearth.memory.stores.edge import EdgeLongTerm
+from hearth.memory.stores.encrypted_child import EncryptedChild
 from hearth.memory.stores.memory_long_term import MemoryLongTerm
 from hearth.memory.stores.qdrant_collection import collection_name
 from hearth.memory.stores.qdrant_server import QdrantServer
 from hearth.memory.stores.vector_child import VectorChild
 from hearth.memory.types import EVERYBODY, Candidate, Memory, Page, Record, Scope, Vector
 from hearth.testing.embedder import plain
+from tests.encrypted import keys_of_everybody
 from tests.qdrant_shim import QdrantShim
 
 PLAIN = "hearth.testing.embedder:plain"
-STORES = ["memory", "edge", "child", "shim", *(["server"] if os.environ.get("QDRANT_URL") else [])]
+STORES = [
+    "memory",
+    "edge",
+    "child",
+    "shim",
+    "encrypted",
+    *(["server"] if os.environ.get("QDRANT_URL") else []),
+]
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 ODD_USERS = [
     "a",
@@ -58,7 +68,7 @@ async def _store(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[LongTerm]:
     tmp_path = tmp_path_factory.mktemp(request.param)
-    with ExitStack() as stack:
+    async with AsyncExitStack() as stack:
         match request.param:
             case "memory":
                 store = MemoryLongTerm(plain())
@@ -66,6 +76,9 @@ async def _store(
                 store = EdgeLongTerm(tmp_path, plain())
             case "child":
                 store = VectorChild(tmp_path, PLAIN)
+            case "encrypted":
+                keys = await stack.enter_async_context(keys_of_everybody(tmp_path))
+                store = EncryptedChild(tmp_path, PLAIN, keys=keys)
             case name:
                 server = stack.enter_context(_shim() if name == "shim" else _real_server())
                 store = VectorChild(tmp_path, PLAIN, qdrant=server)

@@ -33,7 +33,7 @@ Log: TypeAlias = Any
 """A log, which is an `EventLog` too."""
 
 
-@pytest.fixture(name="log", params=["sqlite_log", "postgres_log"])
+@pytest.fixture(name="log", params=["sqlite_log", "postgres_log", "encrypted_log"])
 def _log(request: pytest.FixtureRequest) -> Log:
     return request.getfixturevalue(request.param)
 

@@ -13,18 +13,20 @@ import msgspec
 import pytest
 from redis.asyncio import Redis
 
+from hearth.memory.encryption.stores import EncryptedShortTerm
 from hearth.memory.errors import StoreUnavailable
 from hearth.memory.ports import ShortTerm
 from hearth.memory.stores.memory_short_term import InMemoryShortTerm
 from hearth.memory.stores.redis_short_term import RedisShortTerm
 from hearth.memory.stores.sqlite_short_term import SqliteShortTerm
 from hearth.memory.types import Embedding, Page, Scope, ShortTermView
+from tests.encrypted import keys_of_everybody
 from tests.short_term import ALICE, NOON, block, page
 
 EAST = Embedding("e", [1.0, 0.0])
 
 
-@pytest.fixture(params=["sqlite", "memory", "redis"], name="store")
+@pytest.fixture(params=["sqlite", "memory", "redis", "encrypted"], name="store")
 async def _store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[ShortTerm]:
     if request.param == "redis":
         url = request.getfixturevalue("redis_url")
@@ -32,12 +34,16 @@ async def _store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
             yield RedisShortTerm(client, prefix=uuid4().hex, capacity=3, hard_cap=6)
         return
     made: SqliteShortTerm | InMemoryShortTerm
-    if request.param == "sqlite":
+    if request.param in ("sqlite", "encrypted"):
         made = SqliteShortTerm(tmp_path / "short.db", capacity=3, hard_cap=6)
     else:
         made = InMemoryShortTerm(capacity=3, hard_cap=6)
     await made.start()
-    yield made
+    if request.param == "encrypted":
+        async with keys_of_everybody(tmp_path) as keys:
+            yield EncryptedShortTerm(made, keys)
+    else:
+        yield made
     await made.close()
 
 

@@ -14,6 +14,7 @@ from redis.asyncio import Redis
 
 from hearth.gateway.chains import BrokenChainError, ChainLink, ChainOwner, Chains
 from hearth.gateway.daily import DailyTokens
+from hearth.memory.encryption.stores import EncryptedShared
 from hearth.memory.errors import NotFound, StoreUnavailable
 from hearth.memory.recall.traces import Packed, Trace
 from hearth.memory.stores.redis_client import redis_client
@@ -22,6 +23,7 @@ from hearth.memory.stores.redis_short_term import Client
 from hearth.memory.types import Scope
 from hearth.testing.embedder import ScriptedEmbedder
 from tests.api import open_engine
+from tests.encrypted import keys_of_everybody
 from tests.events import ManualClock
 
 NOW = datetime.now(UTC)
@@ -52,6 +54,23 @@ async def test_what_is_kept_comes_back_until_its_time(shared: RedisShared, clien
     assert await client.zcard(shared._listed("acme", "alice")) == 2
     keys = [key async for key in client.scan_iter(match=f"{shared._prefix}:*")]
     assert all([0 < await client.ttl(key) <= 1000 for key in keys])
+
+
+async def test_what_is_kept_of_users_is_encrypted_where_the_log_is(
+    shared: RedisShared, tmp_path: Path
+) -> None:
+    """It comes back as it was, says nothing in the server, and what is moved there does not come back."""
+    async with keys_of_everybody(tmp_path) as keys:
+        encrypted = EncryptedShared(shared, keys)
+        await encrypted.keep("trace", "one", b"an elephant", seconds=100, **ALICE)
+        await encrypted.keep("count", "two", b"nobody's", seconds=100, tenant="", user="")
+        assert (await encrypted.get("trace", "one"), await encrypted.get("count", "two")) == (
+            *(b"an elephant", b"nobody's"),
+        )
+        stored = await shared.get("trace", "one")
+        assert b"elephant" not in stored
+        await shared.keep("trace", "three", stored, seconds=100, **ALICE)
+        assert (await encrypted.get("trace", "three"), await encrypted.get("trace", "none")) == (b"", b"")
 
 
 async def test_what_is_an_erased_users_goes(shared: RedisShared) -> None:

@@ -32,6 +32,7 @@ NAMED = {
         "check-config",
         "tune",
         "simulate",
+        "encryption",
         "key",
     ],
     "Talk": ["chat", "recall", "compare", "search", "feedback"],
