@@ -23,6 +23,7 @@ from hearth.config.environment import bundled_token_tables
 from hearth.memory import open_memory
 from hearth.memory.engine import Engine
 from hearth.memory.opening import Servers
+from hearth.memory.recall.policy import RecallPolicy
 from hearth.memory.stores.qdrant_server import QdrantServer
 from hearth.memory.types import Scope
 
@@ -88,6 +89,7 @@ class Bench:
             durability="process",
             token_tables=bundled_token_tables(),
             servers=Servers(qdrant=place.qdrant),
+            policy=RecallPolicy(floor=0.0, item_floor=0.0),  # whatever ranks best: every block is full
         ) as engine:
             await self._warm(engine)
             for kind, asked in self._asked.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from uuid import uuid4
@@ -10,11 +11,20 @@ import pytest
 
 from hearth.memory.events.postgres_log import PostgresLog
 from hearth.memory.events.sqlite_log import SqliteLog
+from hearth.memory.stores import vector_child_link
 from tests.encrypted import MASTERS
 from tests.events import ManualClock
+from tests.forks import vector_child
 from tests.servers import postgres_url, redis_url
 
 __all__ = ["postgres_url", "redis_url"]
+
+
+@pytest.fixture(autouse=True)
+def _vector_children(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vector children are forks where many tests run, but for the tests of their process."""
+    if "PYTEST_XDIST_WORKER" in os.environ and request.path.stem != "test_vector_child":
+        monkeypatch.setattr(vector_child_link, "spawn", vector_child)
 
 
 @pytest.fixture(name="clock")

@@ -115,7 +115,7 @@ async def open_link(what: wire.Open) -> tuple[Link, wire.State]:
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     with theirs:
-        process = _spawn(theirs)
+        process = spawn(theirs)
     try:
         loop = asyncio.get_running_loop()
         _, link = await loop.create_connection(lambda: Link(process), sock=ours)
@@ -135,8 +135,11 @@ async def open_link(what: wire.Open) -> tuple[Link, wire.State]:
         raise
 
 
-def _spawn(theirs: socket.socket) -> subprocess.Popen[bytes]:
-    # From the event loop's own thread: Linux ends the child with the thread that started it.
+def spawn(theirs: socket.socket) -> subprocess.Popen[bytes]:
+    """Start a child that answers on that socket. Raises StoreUnavailable.
+
+    From the event loop's own thread: Linux ends the child with the thread that started it.
+    """
     command = [sys.executable, "-P", "-m", _MODULE, str(theirs.fileno())]
     try:
         return subprocess.Popen(  # noqa: S603 (no shell, our own module)

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from hearth.testing.provider import ScriptedProvider
-from tests.acceptance.loaded import Forked, template
+from tests.forks import Forked, ProgramName, fork
 from tests.servers import free_port
 
 START_SECONDS = 240
@@ -136,7 +136,7 @@ def run_hearth(
     arguments = [command, "--config", str(path), *options]
     whole = {**os.environ, **environment}
     if not anew:
-        return template().start(arguments, folder=home.parent, output=log, environment=whole), log
+        return _forked("hearth", *arguments, folder=home.parent, log=log, environment=whole), log
     with log.open("ab") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "hearth.gateway.cli", *arguments],
@@ -148,15 +148,31 @@ def run_hearth(
     return process, log
 
 
-def start_litellm(config: dict[str, Any], folder: Path) -> tuple[subprocess.Popen[bytes], str, Path]:
-    """Start `litellm --config` on a free port; its process, address and log. Does not wait."""
+def start_litellm(
+    config: dict[str, Any], folder: Path, *, anew: bool = False
+) -> tuple[AnyProcess, str, Path]:
+    """Start `litellm --config` on a free port; its process, address and log. Does not wait. `anew` as in
+    `run_hearth`.
+    """
     path, port, log = folder / "litellm_config.yaml", free_port(), folder / "litellm.log"
     path.write_text(yaml.safe_dump(config))
     environment = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
-    command = [str(Path(sys.executable).with_name("litellm")), "--config", str(path), "--port", str(port)]
+    arguments = ["--config", str(path), "--port", str(port)]
+    url = f"http://127.0.0.1:{port}"
+    if not anew:
+        return _forked("litellm", *arguments, folder=folder, log=log, environment=environment), url, log
+    command = [str(Path(sys.executable).with_name("litellm")), *arguments]
     with log.open("ab") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, cwd=folder, env=environment)
-    return process, f"http://127.0.0.1:{port}", log
+    return process, url, log
+
+
+def _forked(
+    program: ProgramName, *arguments: str, folder: Path, log: Path, environment: dict[str, str]
+) -> Forked:
+    with Path(os.devnull).open("rb") as nothing, log.open("ab") as output:
+        files = (nothing, output, output)
+        return fork(program, *arguments, files=files, folder=folder, environment=environment)
 
 
 def await_answer(process: AnyProcess, url: str, log: Path, seconds: float = START_SECONDS) -> None:

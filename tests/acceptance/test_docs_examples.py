@@ -17,6 +17,8 @@ from hearth.gateway.commands.reference import commands, renewed
 from hearth.gateway.commands.script import LINES
 from hearth.testing.provider import ScriptedProvider
 from tests.acceptance.conftest import GatewayProcess, start, stop
+from tests.forks import run as forked
+from tests.forks import shim
 
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -59,23 +61,24 @@ def test_every_example_of_a_page_runs(
 
     Those of the quickstart do so a second time as well: whoever tries them has often tried something before.
     """
+    path = f"{shim(tmp_path)}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "HEARTH_URL": quickstart.url}
     for user in ("me", "alice"):
         httpx.delete(f"{quickstart.url}/memory/v1/users/{user}").raise_for_status()
     for language, text in blocks(page, "python", "sh") * (2 if page.name == "quickstart.md" else 1):
         code = text.replace(DOCUMENTED_URL, quickstart.url)
-        program = (
-            [sys.executable, "-c", code] if language == "python" else ["bash", "-euo", "pipefail", "-c", code]
-        )
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        done = subprocess.run(
-            program,
-            cwd=tmp_path,
-            env={**os.environ, "PATH": path, "HEARTH_URL": quickstart.url},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        if language == "python":
+            done = forked("code", code, folder=tmp_path, environment=environment)
+        else:
+            done = subprocess.run(
+                ["bash", "-euo", "pipefail", "-c", code],
+                cwd=tmp_path,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            )
         assert done.returncode == 0, f"{text}\n{done.stdout}{done.stderr}"
 
 

@@ -35,7 +35,7 @@ def stock_document(provider: ScriptedProvider, home: Path) -> dict[str, Any]:
 def stock(_provider: ScriptedProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
     """A stock LiteLLM proxy with Hearth as a callback."""
     folder = tmp_path_factory.mktemp("stock")
-    process, url, log = start_litellm(stock_document(_provider, folder / "data"), folder)
+    process, url, log = start_litellm(stock_document(_provider, folder / "data"), folder, anew=True)
 
     await_answer(process, f"{url}/health/liveliness", log, 90)
     yield GatewayProcess(url=url, process=process, home=folder / "data")
