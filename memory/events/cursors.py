@@ -8,7 +8,7 @@ from datetime import timedelta
 import msgspec
 
 from hearth.memory.errors import LeaseLost
-from hearth.memory.events import rows
+from hearth.memory.events import rows, texts
 from hearth.memory.events.codec import micros
 from hearth.memory.events.kinds import Event
 from hearth.memory.events.sql import Database, Row, marks
@@ -70,6 +70,9 @@ def start_attempt(db: Database, consumer: str, partition: int, event: Event) -> 
 
 def park(db: Database, consumer: str, event: Event, error: str) -> None:
     """Set the event aside, unless it was redacted meanwhile."""
+    who = (event.tenant, event.user)
+    if db.keys.on and (user := rows.user_row(db, *who)) is not None:
+        error = texts.writing(db, user[0], who)(error, "parked", consumer, event.id)
     db.execute(
         "INSERT INTO parked SELECT ?, seq, ? FROM events JOIN payloads USING (seq) WHERE id = ?"
         " ON CONFLICT (consumer, seq) DO UPDATE SET error = excluded.error",
@@ -81,10 +84,16 @@ def parked(db: Database) -> list[tuple[str, Event, str]]:
     """What is set aside, in log order."""
     found = db.execute("SELECT consumer, error, seq FROM parked ORDER BY seq, consumer").fetchall()
     return [
-        (consumer, rows.event_of(db, row), error)
+        (consumer, event, _told(db, consumer, event, error))
         for consumer, error, seq in found
         for row in db.execute(f"{rows.EVENTS} WHERE e.seq = ?", (seq,))
+        for event in [rows.event_of(db, row)]
     ]
+
+
+def _told(db: Database, consumer: str, event: Event, error: str) -> str:
+    """Why the event is set aside, which may repeat what was said."""
+    return texts.read(db, (event.tenant, event.user), error, "parked", consumer, event.id)
 
 
 def unpark(db: Database, consumer: str, event_id: str) -> bool:

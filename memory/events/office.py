@@ -212,7 +212,8 @@ def keys_left(db: Database, tenant: str, user: str | None) -> int:
     return number_of(
         db.execute(
             "SELECT count(*) FROM data_keys k JOIN users u ON u.id = k.user_id"
-            f" WHERE {whose} AND k.generation < u.generation",
+            " LEFT JOIN bases b ON b.tenant = u.tenant"
+            f" WHERE {whose} AND (k.generation < u.generation OR k.generation < b.generation)",
             values,
         )
     )

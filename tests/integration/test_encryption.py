@@ -24,7 +24,7 @@ from hearth.memory.events.archive import ArchiveFolder
 from hearth.memory.events.archiving import Archiving
 from hearth.memory.events.copying import copy, finish
 from hearth.memory.events.data_keys import Keyring
-from hearth.memory.events.kinds import KnowledgeLoaded, SessionSummarised
+from hearth.memory.events.kinds import KnowledgeLoaded, SessionSummarised, TenantErased
 from hearth.memory.events.postgres_log import PostgresLog
 from hearth.memory.events.sql_log import SqlLog
 from hearth.memory.events.sqlite_log import SqliteLog
@@ -33,7 +33,7 @@ from hearth.memory.opening import Servers, open_memory
 from hearth.memory.ports import EventFilter, MemoryFilter
 from hearth.memory.rekeying import encrypt_rest, keys_held, rotate
 from hearth.memory.replaying import replay
-from hearth.memory.types import EVERYBODY, Chunk, Document, Scope, SummaryLine
+from hearth.memory.types import EVERYBODY, OFFICE, Chunk, Document, Scope, SummaryLine
 from hearth.memory.worker import CONSUMERS
 from tests.encrypted import MASTERS
 from tests.events import START, ManualClock, erase, event, memory, page, step
@@ -139,7 +139,16 @@ async def tables_with(log: SqlLog, text: str = WORD) -> list[str]:
 
     def look(db: Any) -> list[str]:
         found = []
-        for name in ("payloads", "memories", "summaries", "documents", "chunks", "labels", "events"):
+        for name in (
+            "payloads",
+            "memories",
+            "summaries",
+            "documents",
+            "chunks",
+            "labels",
+            "events",
+            "parked",
+        ):
             rows = db.execute(f"SELECT * FROM {name}").fetchall()
             if text in str(rows).lower():
                 found.append(name)
@@ -153,6 +162,9 @@ async def test_what_is_told_is_in_no_file(opened: Opens, tmp_path: Path) -> None
     async with opened(MASTERS) as log:
         await fill(log)
         await check_reads(log)
+        (first, *_) = await log.read(limit=1)
+        await log.park("index", first, f"ValueError('{WORD}')")
+        assert [error for _, _, error in await log.parked()] == [f"ValueError('{WORD}')"]
         assert files_with(tmp_path) == []
         assert await tables_with(log) == []
         archiving = Archiving(log, owner="test")
@@ -222,6 +234,17 @@ async def test_an_erasure_destroys_the_keys(opened: Opens) -> None:
             await log.read(tenant="acme", user="alice", kinds=["step.captured"])
         assert await log.memory("acme", "alice", "m5") is not None
         assert await log.memory("acme", "bob", "m2") is not None
+
+
+async def test_a_tenants_erasure_leaves_no_key_of_its_users(encrypted_log: SqliteLog) -> None:
+    """All of them wait for it at once, and are gone one by one; the office keeps its own."""
+    log = encrypted_log
+    await log.append([step(), step(user="bob"), event(TenantErased(generation=2), user=OFFICE)])
+    assert await log.keys_left("acme", None) == 2
+    for one in await log.closed_users("acme", limit=9):
+        await log.append([erase(one.generation, user=one.user)])
+    assert await log.keys_left("acme", None) == 0
+    assert [one.kind for one in await log.read(tenant="acme", user=OFFICE)] == ["tenant.erased"]
 
 
 async def test_a_payload_is_read_in_its_place_alone(encrypted_log: SqliteLog) -> None:
