@@ -875,6 +875,8 @@ class Indexed(msgspec.Struct, frozen=True, kw_only=True):
     """What the `context` vector is made of: the page before and this one; equal to `text` where none."""
     stored: Page | None = None
     """What the store keeps in place of the record, which it then holds no text of; None: the record."""
+    digest_key: bytes = b""
+    """Without which nobody can check a guess at the texts by the digests that the store keeps of them."""
 
 
 class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):

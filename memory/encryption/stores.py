@@ -35,6 +35,10 @@ class StoreKeys(Protocol):
         """By which what is of that generation is encrypted. Raises StoreUnavailable."""
         ...
 
+    async def digest_key(self, tenant: str, user: str) -> bytes:
+        """Keys digests of what is the user's, always the same. Raises StoreUnavailable."""
+        ...
+
     async def decrypted(
         self, stored: Sequence[tuple[bytes, tuple[str, ...]]], *, whose: tuple[str, str] | None
     ) -> list[bytes | None]:

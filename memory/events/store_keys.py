@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections import OrderedDict
 from collections.abc import Sequence
 
@@ -40,6 +41,14 @@ class LogKeys:
         if len(self._newest) > HELD:
             self._newest.popitem(last=False)
         return key
+
+    async def digest_key(self, tenant: str, user: str) -> bytes:
+        """See `StoreKeys.digest_key`: made of the tenant's secret."""
+        try:
+            secret = await self._log.secret(tenant)
+        except LogUnavailable as error:
+            raise StoreUnavailable(_PART, str(error)) from error
+        return hmac.digest(secret, b"texts in stores\0" + user.encode(errors="surrogatepass"), "sha256")
 
     async def decrypted(
         self, stored: Sequence[tuple[bytes, tuple[str, ...]]], *, whose: tuple[str, str] | None

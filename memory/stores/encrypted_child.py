@@ -91,7 +91,8 @@ async def _covered(keys: StoreKeys, item: Indexed) -> Indexed:
         reply_text="",
         occurred_at=record.occurred_at,
     )
-    return msgspec.structs.replace(item, stored=stored)
+    digest_key = await keys.digest_key(record.scope.tenant, record.scope.user)
+    return msgspec.structs.replace(item, stored=stored, digest_key=digest_key)
 
 
 async def _read(keys: StoreKeys, stored: Sequence[Record], owners: Sequence[str]) -> list[Record | None]:

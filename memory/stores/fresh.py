@@ -87,12 +87,12 @@ class Filling:
             vectors: dict[str, Vector] = {}
             if known is not None:
                 vectors = dict(zip(known.made_of, (known.text, known.context), strict=True))
-            text = self._vector(vectors, item.text)
-            points.append(Embedded(item=item, text=text, context=self._vector(vectors, item.context)))
+            text, context = (self._vector(vectors, one, item.digest_key) for one in (item.text, item.context))
+            points.append(Embedded(item=item, text=text, context=context))
         self._fresh.target.put(points)
 
-    def _vector(self, known: dict[str, Vector], text: str) -> Vector:
-        key = text_key(text)
+    def _vector(self, known: dict[str, Vector], text: str, digest_key: bytes) -> Vector:
+        key = text_key(text, digest_key)
         if key not in known:
             known[key] = self._embedder.embed_documents([text])[0]
             self.embedded += 1

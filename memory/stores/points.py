@@ -59,7 +59,7 @@ def payload_of(item: Indexed, sides: Sequence[Mapping[int, int]]) -> dict[str, o
         "tags": list(tags_of(record)),
         "metadata": metadata_of(record),
         "folded": fold_text(record_text(record)) if item.stored is None else "",
-        MADE_OF: [text_key(item.text), text_key(item.context)],
+        MADE_OF: [text_key(text, item.digest_key) for text in (item.text, item.context)],
         WORDS: packed_words(sides),
         RECORD: _stored(item.stored or record),
     }
@@ -88,11 +88,11 @@ def text_vector_of(vectors: object) -> Vector:
     return cast("Mapping[str, Vector]", vectors)["text"]
 
 
-def text_key(text: str) -> str:
+def text_key(text: str, key: bytes) -> str:
     """Tells a text from others of the same record, so that a vector is used again for the text that it was
     made of alone. It stands beside the record and goes with it.
     """
-    return blake2b(text.encode(errors="surrogatepass"), digest_size=12).hexdigest()
+    return blake2b(text.encode(errors="surrogatepass"), key=key, digest_size=12).hexdigest()
 
 
 def kept_vectors_of(payload: Mapping[str, object] | None, vectors: object) -> KeptVectors | None:

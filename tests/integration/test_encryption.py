@@ -322,7 +322,8 @@ async def test_a_conversation_is_in_no_file_and_is_recalled(tmp_path: Path, cloc
     place = Installation(
         home=tmp_path, spool=tmp_path / "spool", servers=Servers(masters=MASTERS), embedder=PLAIN
     )
-    await replay(place, ("views", "long-term", "short-term"), lambda *_: None)
+    done = await replay(place, ("views", "long-term", "short-term"), lambda *_: None)
+    assert (done.records, done.embedded) == (3, 0)
     assert files_with(tmp_path) == []
     async with open_() as engine:
         where = MemoryFilter(words="noon")
