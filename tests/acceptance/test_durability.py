@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,9 @@ def test_no_reply_received_whole_is_missing_or_doubled_after_kill_9(
 ) -> None:
     """Two kills amid 60 calls each: what clients received completely is in the log, once."""
     monkeypatch.syspath_prepend(BENCHMARKS)
-    import durability
-    import gateways
+    durability, gateways = map(import_module, ("durability", "gateways"))
 
-    def hearth(folder: Path, provider: str, **section: Any) -> gateways.Served:
+    def hearth(folder: Path, provider: str, **section: Any) -> Any:
         port = free_port()
         config = gateways.document(provider, hearth=section)
         process, log = run_hearth(folder / "data", config, "serve", "--port", str(port))
