@@ -211,6 +211,17 @@ def gateway(
     assert stop(running) == 0
 
 
+@pytest.fixture(autouse=True)
+def _gateway_lives(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The test after which a shared gateway is gone says so, with the end of its log."""
+    yield
+    if "gateway" in request.fixturenames:
+        running: GatewayProcess = request.getfixturevalue("gateway")
+        status = running.process.poll()
+        log = running.home.parent / f"{running.home.name}.log"
+        assert status is None, f"the gateway ended with {status}:\n{log.read_text()[-4000:]}"
+
+
 @pytest.fixture
 def provider(_provider: ScriptedProvider) -> Iterator[ScriptedProvider]:
     """The provider with nothing scripted and nothing received yet; nothing is left for whoever comes next."""
