@@ -344,7 +344,7 @@ async def test_switches_are_those_of_every_process(postgres_url: str, schema: st
     """What one gateway switches another one sees at its next look; two that switch at once keep both."""
     async with opened(postgres_url, schema) as one, opened(postgres_url, schema) as two:
         here, there = SharedSwitchboard(one), SharedSwitchboard(two)
-        assert here.current() == Switches(everyone="off", unread=True)
+        assert here.current() == Switches(everyone="write", unread=True)
         await asyncio.gather(here.look(), there.look())
         assert here.current() == Switches()
         await asyncio.gather(here.set("off", tenant="acme"), there.set("read", key="alice"))
