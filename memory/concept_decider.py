@@ -99,9 +99,16 @@ class ConceptDecider:
         added = sum(_is_summed_up(event) for event in events)
         if not added:
             return False
-        where = MemoryFilter(types=_SUMMED_UP)
-        count = await self._log.count_memories(events[-1].tenant, events[-1].user, where=where)
+        last, where = events[-1], MemoryFilter(types=_SUMMED_UP)
+        count = await self._log.count_memories(last.tenant, last.user, where=where)
+        count -= sum(_is_summed_up(event) for event in await self._later(last))
         return count // gain > (count - added) // gain
+
+    async def _later(self, event: Event) -> list[Event]:
+        """What the user gained since: its turn comes, and it may be handled one by one after a crash."""
+        return await self._log.read(
+            after=event.seq, kinds=("memory.added",), tenant=event.tenant, user=event.user
+        )
 
     async def _of_owner(self, event: Event, known: Sequence[Memory], policy: LifePolicy) -> list[Payload]:
         """What the concepts that are known give way to; one that is still right stays."""

@@ -8,10 +8,16 @@ from typing import Any
 
 import pytest
 
+from hearth.memory.concept_decider import ConceptDecider
+from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.ports import MemoryFilter
+from hearth.memory.reading import indexed
+from hearth.memory.stores.memory_long_term import MemoryLongTerm
+from hearth.memory.tiers.life import LifePolicy
 from hearth.memory.types import Memory
+from hearth.testing.embedder import ScriptedEmbedder
 from tests.api import Api, open_api
-from tests.events import ManualClock
+from tests.events import ManualClock, memory
 
 DOG = (
     "My dog Bilbo is called Bilbo Baggins.",
@@ -96,3 +102,19 @@ async def test_what_a_concept_says_no_more_is_gone_at_once(api: Api, clock: Manu
     await api.engine.drain()
     assert await known(api) == []
     assert await api.engine.long_term.count(first.scope.owner) == 0
+
+
+async def test_facts_that_are_looked_at_one_by_one_become_a_concept_too(
+    sqlite_log: SqliteLog, clock: ManualClock
+) -> None:
+    """As they are after a crash amid all of them: the log has the later ones already, and they count once."""
+    long_term = MemoryLongTerm(ScriptedEmbedder())
+    told = [memory(text, subject="Bilbo", id=f"{n:032x}") for n, text in enumerate(DOG)]
+    await sqlite_log.append(told)
+    await long_term.upsert([await indexed(sqlite_log, event.payload.memory) for event in told])
+    decider = ConceptDecider(
+        log=sqlite_log, long_term=long_term, clock=clock, policy=lambda tenant, agent, key: LifePolicy()
+    )
+    made = [one for event in await sqlite_log.read() for one in await decider.handle([event])]
+    (concept,) = [one.payload.memory for one in made]
+    assert [one.id for one in concept.evidence] == [event.payload.memory.id for event in told]
