@@ -48,8 +48,8 @@ class EdgeLongTerm:
         """The collection holds all that the log says it should."""
         await self._run(lambda: self._index.mark_rebuilt(self._index.unfilled))
 
-    async def compact(self) -> None:
-        """Write the collection anew, so that nothing of what was removed is left in its files."""
+    async def purge(self) -> None:
+        """See LongTerm: writes the collection anew."""
         await self._run(lambda: self._index.compact(nullcontext))
 
     async def search(self, request: SearchRequest) -> SearchResult:

@@ -29,6 +29,7 @@ from hearth.memory.errors import StoreUnavailable
 from hearth.memory.stores.sqlite_terms import SqliteTerms
 from hearth.memory.stores.succession import Made
 from hearth.memory.stores.vector_index import PART
+from hearth.memory.stores.whole import write_whole
 
 _log = logging.getLogger(__name__)
 
@@ -161,7 +162,7 @@ class Collection:
             rmtree(self.folder / _SHARD, ignore_errors=True)
             for file in self.folder.glob("terms.sqlite*"):
                 file.unlink()
-        path.write_text(json.dumps(mine))
+        write_whole(path, json.dumps(mine).encode())
 
     def _exchange(self) -> None:
         self.shard.close()

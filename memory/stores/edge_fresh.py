@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -10,6 +9,7 @@ from shutil import rmtree
 
 from hearth.memory.events.database import sync_directory
 from hearth.memory.stores.edge_index import EdgeIndex
+from hearth.memory.stores.whole import write_whole
 
 _BESIDE, _PLACE, _SWITCHING, _STALE = "replay", "place", "switching", "stale"
 
@@ -82,14 +82,3 @@ def _collections(beside: Path) -> Iterator[Path]:
     for path in list(beside.iterdir()):
         if path.is_dir() and path.name != _STALE:
             yield path
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Whole or not at all, whatever is killed or loses its power."""
-    draft = path.with_suffix(".draft")
-    with draft.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
-    sync_directory(path.parent)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hearth.memory.stores.edge_fresh import write_whole
 from hearth.memory.stores.qdrant_index import open_index
 from hearth.memory.stores.qdrant_server import QdrantServer
 from hearth.memory.stores.terms import TermStats
+from hearth.memory.stores.whole import write_whole
 
 _PLACE = "replay.place"
 
