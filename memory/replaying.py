@@ -135,7 +135,7 @@ async def _walk(
     there: Sizes,
 ) -> _Place:
     at, since = begun, 0
-    while True:
+    while at.walk.part != "done":
         walked, following = await log.walk(at.walk, limit=TOGETHER)
         items = [_indexed(one) for one in walked if is_recallable(one.record)]
         await filling.upsert(items)
@@ -147,8 +147,7 @@ async def _walk(
             await asyncio.to_thread(fresh.keep_place, msgspec.json.encode(at))
             since = 0
         watch(at.records, there.records)
-        if following.part == "done":
-            return at
+    return at
 
 
 def _indexed(walked: Walked) -> Indexed:

@@ -75,6 +75,7 @@ def finish_switch(directory: Path) -> None:
             live.rename(beside / _STALE)
         fresh.rename(live)
     sync_directory(directory)
+    (beside / _PLACE).unlink(missing_ok=True)  # first: alone it would be gone on from, without what it is of
     rmtree(beside)
 
 

@@ -16,6 +16,7 @@ from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.migrating import Installation
 from hearth.memory.opening import LOG_FILE, LONG_TERM, Servers
 from hearth.memory.replaying import PARTS, Part, replay
+from hearth.memory.stores import edge_fresh
 from hearth.memory.stores.edge_fresh import EdgeFresh, finish_switch, settle
 from hearth.testing import standing
 from hearth.testing.embedder import plain
@@ -90,10 +91,43 @@ async def test_a_killed_replay_goes_on_where_it_was(tmp_path: Path, monkeypatch:
     assert standing.long_term(tmp_path, plain()) == before
 
 
+async def test_a_replay_that_ended_before_its_switch_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All was filled, and its place kept: nothing is filled again, and the exchange is made."""
+    await told(tmp_path, 3)
+    with monkeypatch.context() as ended:
+        ended.setattr(EdgeFresh, "switch", interrupted)
+        with pytest.raises(InterruptedError):
+            await replayed(tmp_path, "long-term")
+    seen: list[str] = []
+    done = await replayed(tmp_path, "long-term", watch=lambda stage, count, total: seen.append(stage))
+    assert (done.records, done.embedded, seen) == (3, 3, [])
+    assert len(standing.long_term(tmp_path, plain())) == 3
+
+
+async def test_what_is_left_of_a_switch_is_no_place_to_go_on_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed as it removed what it no longer needs, the marker of the switch before all else."""
+    await told(tmp_path, 3)
+    with monkeypatch.context() as killed:
+        killed.setattr(edge_fresh, "rmtree", lambda path, **_: None)
+        await replayed(tmp_path, "long-term")
+    (tmp_path / LONG_TERM / "replay" / "switching").unlink()
+    assert (await replayed(tmp_path, "long-term")).records == 3
+    assert len(standing.long_term(tmp_path, plain())) == 3
+
+
+def interrupted(fresh: EdgeFresh) -> None:
+    raise InterruptedError
+
+
 KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from hearth.memory import replaying
+from hearth.memory.stores import edge_fresh
 from hearth.memory.stores.edge_fresh import EdgeFresh
 from tests.integration.test_log_replay import installation
 
