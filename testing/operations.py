@@ -8,29 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from hearth.memory.capture import Capture
 from hearth.memory.engine import Engine
 from hearth.memory.errors import NotFound
-from hearth.memory.events.spool import Spool
-from hearth.memory.events.sqlite_log import SqliteLog
-from hearth.memory.opening import LOG_FILE, LONG_TERM, SHORT_TERM
-from hearth.memory.policies import Policies, nothing_settled
-from hearth.memory.recall.policy import RecallPolicy
-from hearth.memory.recall.tokens import LocalTokenCounter
-from hearth.memory.stores.edge import EdgeLongTerm
-from hearth.memory.stores.sqlite_short_term import SqliteShortTerm
 from hearth.memory.tiers.life import LifePolicy
 from hearth.memory.tiers.overflow import ShortTermPolicy
 from hearth.memory.tiers.segments import Limits
 from hearth.memory.types import Scope
-from hearth.memory.worker import Worker
-from hearth.testing.embedder import plain
+from hearth.testing.embedded import opened
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LIFE = LifePolicy(short_term=ShortTermPolicy(pages=4), limits=Limits(segments=3))
@@ -210,50 +200,7 @@ class Operations:
 
     # -- the memory ------------------------------------------------------------------------------------
 
-    @asynccontextmanager
-    async def _opened(self, *, killable: bool) -> AsyncIterator[Engine]:
-        """As `open_memory` puts it together, in one process, with a worker that works when it is told to."""
-        async with AsyncExitStack() as stack:
-            log: Any = SqliteLog(self.home / LOG_FILE, durability="process", clock=self.clock)
-            await log.start()
-            stack.push_async_callback(log.close)
-            short_term: Any = SqliteShortTerm(self.home / SHORT_TERM)
-            await short_term.start()
-            stack.push_async_callback(short_term.close)
-            long_term: Any = EdgeLongTerm(self.home / LONG_TERM, plain())
-            stack.push_async_callback(long_term.close)
-            policies = Policies(log=log, clock=self.clock, own=LIFE, settled=nothing_settled)
-            await policies.look()
-            if killable:
-                log, short_term, long_term = (
-                    Fuse(port, self._count) for port in (log, short_term, long_term)
-                )
-            worker = Worker(
-                log=log,
-                consumers=log,
-                mid_term=log,
-                short_term=short_term,
-                long_term=long_term,
-                clock=self.clock,
-                policy=policies.sure,
-            )
-            spool = Spool(self.home / "spool")
-            stack.callback(spool.close)
-            await spool.drain(log)
-            capture = Capture(
-                log=log, spool=spool, short_term=short_term, ack_seconds=10.0, appended=lambda: None
-            )
-            yield Engine(
-                log=log,
-                office=log,
-                mid_term=log,
-                consumers=log,
-                short_term=short_term,
-                long_term=long_term,
-                capture=capture,
-                worker=worker,
-                counter=LocalTokenCounter(),
-                clock=self.clock,
-                policy=RecallPolicy(),
-                policies=policies,
-            )
+    def _opened(self, *, killable: bool) -> AbstractAsyncContextManager[Engine]:
+        if not killable:
+            return opened(self.home, self.clock, LIFE)
+        return opened(self.home, self.clock, LIFE, guarded=lambda port: Fuse(port, self._count))
