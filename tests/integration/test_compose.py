@@ -149,7 +149,7 @@ def test_what_hearth_reads_is_given(project: dict[str, Any], tmp_path: Path, ser
 
 
 def test_what_hearth_writes_is_writable(project: dict[str, Any]) -> None:
-    """Its own folder is in memory, and the spool on the volume that all gateways share."""
+    """Its own folder is in memory, the spool and the ledger on the volume that all of them share."""
     for name in ("gateway", "worker"):
         service = project["services"][name]
         mounted = [entry.partition(":")[0] for entry in service["tmpfs"]]
@@ -157,9 +157,11 @@ def test_what_hearth_writes_is_writable(project: dict[str, Any]) -> None:
         assert "uid=10001," in service["tmpfs"][0]
     assert "\nUSER 10001\n" in (ROOT / "Dockerfile").read_text(encoding="utf-8")
     hearth = yaml.safe_load((DEPLOY / "hearth.yaml").read_text(encoding="utf-8"))["hearth"]
-    (volume,) = project["services"]["gateway"]["volumes"]
+    (volume,), (workers,) = (project["services"][name]["volumes"] for name in ("gateway", "worker"))
     assert volume["type"] == "volume"
-    assert Path(hearth["capture"]["spool_dir"]).is_relative_to(volume["target"])
+    assert (volume["source"], volume["target"]) == (workers["source"], workers["target"])
+    for path in (hearth["capture"]["spool_dir"], hearth["erasure"]["ledger"]):
+        assert Path(path).is_relative_to(volume["target"])
 
 
 def test_the_end_of_a_gateway_fits_before_it_is_killed(project: dict[str, Any]) -> None:

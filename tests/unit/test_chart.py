@@ -42,6 +42,7 @@ PEER = {"podSelector": {"matchLabels": {"app": "other"}}}
 ALL: dict[str, Any] = LEAST | {
     "image": {"digest": HASH},
     "imagePullSecrets": [{"name": "registry"}],
+    "ledger": {"existingClaim": "erasures"},
     "gateway": {
         "autoscaling": {"enabled": True},
         "spool": {"storageClassName": "fast"},
@@ -227,6 +228,19 @@ def test_what_is_written_is_mounted(tmp_path: Path) -> None:
         "whenDeleted": "Retain",
         "whenScaled": "Retain",
     }
+
+
+def test_the_ledger_of_erasures_is_one_file_of_all_pods(tmp_path: Path) -> None:
+    """On the claim that is named; without one it goes with its pod, and nothing is mounted."""
+    for name, pod in pods(ALL):
+        spec = pod["spec"]
+        (volume,) = (one for one in spec["volumes"] if one["name"] == "ledger")
+        assert volume["persistentVolumeClaim"] == {"claimName": "erasures"}
+        mounts = {m["mountPath"]: m["name"] for m in spec["containers"][0]["volumeMounts"]}
+        hearth = yaml.safe_load(one(ALL, "ConfigMap", "demo")["data"][f"{name}.yaml"])["hearth"]
+        assert mounts[str(Path(hearth["erasure"]["ledger"]).parent)] == "ledger"
+    for _, pod in pods(LEAST):
+        assert "ledger" not in str(pod)
 
 
 def test_probes_ask_where_something_answers(tmp_path: Path) -> None:

@@ -41,6 +41,10 @@ drain_seconds: {{ .Values.drainSeconds }}
 data_dir: /run/hearth/data
 capture:
   spool_dir: /spool/captures
+{{- if .Values.ledger.existingClaim }}
+erasure:
+  ledger: /ledger/erasures.ledger
+{{- end }}
 {{- end }}
 
 {{- define "hearth.gatewayConfig" -}}
