@@ -134,7 +134,9 @@ def _opened(place: Installation) -> AbstractAsyncContextManager[SqlLog]:
 
 
 async def _refuse_leftovers(source: Installation, target: Installation) -> None:
-    """Short-term and long-term memory of another log would be recalled from: forgotten things, too."""
+    """Short-term and long-term memory of another log would be recalled from: forgotten things, too. A
+    collection without any counts as filled from that log, and nobody would fill it from this one.
+    """
     held = []
     if target.short_term != source.short_term and await _holds_pages(target):
         held.append("Redis (keys of hearth:)" if target.servers.redis_url else target.short_term)
@@ -143,7 +145,8 @@ async def _refuse_leftovers(source: Installation, target: Installation) -> None:
         held.append(f"Qdrant (collections of {qdrant.prefix}*)" if qdrant else target.long_term)
     if held:
         raise LogUnavailable(
-            f"the target holds memory of another log in {' and in '.join(held)}: empty it, or name another"
+            f"the target was begun by another log in {' and in '.join(held)}, with memory or still without:"
+            " remove that, or name another"
         )
 
 

@@ -45,6 +45,7 @@ async def told(home: Path, count: int) -> None:
     await log.close()
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of work that a kill cut off
 async def test_replayed_state_equals_live_state_after_any_mix_of_operations(tmp_path: Path) -> None:
     """Told, corrected, forgotten, erased and killed at random: views, index and words are the same, record
     for record, heat to the last bit, and nothing is embedded again. Short-term memory holds what it held, and
