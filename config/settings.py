@@ -348,9 +348,6 @@ class TenantSettings(CallSettings):
         description="Weights of the rank score by signal, as `hearth tune` proposes them; those left out are "
         "Hearth's own.",
     )
-    encryption: EncryptionSettings = Field(
-        default=EncryptionSettings(), description="What is stored encrypted."
-    )
     life: LifeSettings = Field(
         default=LifeSettings(), description="As `hearth.life`; what is left out is the installation's."
     )
