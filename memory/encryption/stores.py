@@ -75,7 +75,7 @@ class EncryptedShortTerm:
         key = await self._keys.newest(page.scope.tenant, page.scope.user, page.generation)
         if block is not None:
             text = key.encrypt(block.text.encode(), *_block_place(block))
-            block = msgspec.structs.replace(block, text=_text(text))
+            block = msgspec.structs.replace(block, text=marked(text))
         await self._store.push(_covered(page, key), vector=vector, block=block)
 
     async def latest(self, scope: Scope, *, limit: int) -> ShortTermView:
@@ -87,8 +87,8 @@ class EncryptedShortTerm:
             return view
         found = await self._keys.decrypted(
             [
-                *((_bytes(one.text), _block_place(one)) for one in blocks),
-                *((_bytes(one.user_text), _page_place(one)) for one in pages),
+                *((unmarked(one.text), _block_place(one)) for one in blocks),
+                *((unmarked(one.user_text), _page_place(one)) for one in pages),
             ],
             whose=(scope.tenant, scope.user),
         )
@@ -162,7 +162,7 @@ def _covered(page: Page, key: Encrypts) -> Page:
         return page
     texts = tuple(getattr(page, name) for name in _TEXTS)
     content = _encode(_Texts(texts, page.outdated))
-    told = _text(key.encrypt(content, *_page_place(page), same=True))
+    told = marked(key.encrypt(content, *_page_place(page), same=True))
     bare = dict.fromkeys(_TEXTS, "") | {"user_text": told}
     return msgspec.structs.replace(page, outdated=(), **bare)
 
@@ -199,11 +199,13 @@ def _block_place(block: PlacedBlock) -> tuple[str, ...]:
     return "block", block.exchange
 
 
-def _text(encrypted: bytes) -> str:
+def marked(encrypted: bytes) -> str:
+    """What is encrypted as a text, which tells that it is."""
     return MARK + b64encode(encrypted).decode()
 
 
-def _bytes(text: str) -> bytes:
+def unmarked(text: str) -> bytes:
+    """The inverse of `marked`; empty where what follows the mark is no such text."""
     try:
         return b64decode(text[len(MARK) :])
     except ValueError:

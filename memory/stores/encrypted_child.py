@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from hearth.memory.encryption.stores import MARK, StoreKeys
+from hearth.memory.encryption.stores import MARK, StoreKeys, marked, unmarked
 from hearth.memory.filters import meets
 from hearth.memory.ports import Indexed, MemoryFilter, SearchRequest
 from hearth.memory.stores.fresh import Filling
@@ -87,7 +86,7 @@ async def _covered(keys: StoreKeys, item: Indexed) -> Indexed:
         id=record.id,
         scope=record.scope,
         generation=record.generation,
-        user_text=MARK + b64encode(told).decode(),
+        user_text=marked(told),
         reply_text="",
         occurred_at=record.occurred_at,
     )
@@ -112,7 +111,4 @@ def _encrypted(record: Record) -> bytes | None:
     """What is encrypted of it; None for a record that is kept as it is."""
     if not isinstance(record, Page) or not record.user_text.startswith(MARK):
         return None
-    try:
-        return b64decode(record.user_text[len(MARK) :])
-    except ValueError:
-        return b""
+    return unmarked(record.user_text)
