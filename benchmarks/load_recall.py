@@ -87,6 +87,7 @@ class Bench:
             place.data,
             embedder=EMBEDDER,
             durability="process",
+            worker="external",  # what a recall has the worker do is measured apart
             token_tables=bundled_token_tables(),
             servers=Servers(qdrant=place.qdrant),
             policy=RecallPolicy(floor=0.0, item_floor=0.0),  # whatever ranks best: every block is full

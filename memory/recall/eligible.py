@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
+from heapq import nsmallest
 from typing import Final, Literal
 
 from hearth.memory.knowledge.records import AGENT, DOCUMENT, VERSION, is_everybodys, is_knowledge
@@ -101,22 +102,17 @@ class Shown:
 
     def __init__(self) -> None:
         self._texts: set[str] = set()
-        self._words: defaultdict[int, list[frozenset[str]]] = defaultdict(list)
+        self._words: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
 
     def admits(self, said: str) -> bool:
         """Take `said` in, unless an earlier one says the same, in the same words or nearly: then False."""
-        text, words = _said(said)
-        if text in self._texts or any(_same(words, other) for other in self._alike(len(words))):
+        text, words, telling = _said(said)
+        if text in self._texts or any(_same(words, other) for word in telling for other in self._words[word]):
             return False
         self._texts.add(text)
-        self._words[len(words)].append(words)
+        for word in telling:
+            self._words[word].append(words)
         return True
-
-    def _alike(self, size: int) -> Iterator[frozenset[str]]:
-        """The shown ones whose size alone does not keep the overlap below `_SAME`."""
-        for other, shown in self._words.items():
-            if min(size, other) >= _SAME * max(size, other):
-                yield from shown
 
 
 def asks_the_same(text: str, question: str) -> bool:
@@ -132,10 +128,17 @@ def normal(text: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _said(text: str) -> tuple[str, frozenset[str]]:
-    """The normal form and its words; kept, for a user's memories come up again and again."""
+def _said(text: str) -> tuple[str, frozenset[str], tuple[str, ...]]:
+    """The normal form, its words, and those that tell; kept, for a user's memories come up again and again.
+
+    Two texts that say the same share one of the words that tell: the first, in one order for all, of which
+    not all can be missing from the other (prefix filtering; Chaudhuri, Ganti and Kaushik, ICDE 2006). Long
+    words come first, which few texts share.
+    """
     folded = normal(text)
-    return folded, frozenset(_WORDS.findall(folded))
+    words = frozenset(_WORDS.findall(folded))
+    telling = len(words) - int(_SAME * len(words)) + 1  # one more than needed where that is no whole number
+    return folded, words, tuple(nsmallest(telling, words, key=lambda word: (-len(word), word)))
 
 
 def _parts(record: Record) -> list[str]:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from math import log1p
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,8 +30,7 @@ NONE: Final = -1
 """Stands for a side that is not there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(msgspec.Struct, frozen=True, gc=False):
     """One side of a record."""
 
     record: Record
