@@ -112,13 +112,14 @@ def test_every_container_is_watched(project: dict[str, Any]) -> None:
 
 
 def test_only_the_balancer_is_reached_from_outside_and_on_this_machine_alone(project: dict[str, Any]) -> None:
-    """One published port, on the loopback address; servers and workers have no way out either."""
+    """One published port, on the loopback address; servers have no way out of their network."""
     ports = {name: one["ports"] for name, one in project["services"].items() if "ports" in one}
     assert list(ports) == ["balancer"]
     assert [one["host_ip"] for one in ports["balancer"]] == ["127.0.0.1"]
     assert project["networks"]["servers"]["internal"] is True
     inner = [name for name, one in project["services"].items() if set(one["networks"]) == {"servers"}]
-    assert sorted(inner) == ["postgres", "qdrant", "valkey", "worker"]
+    assert sorted(inner) == ["postgres", "qdrant", "valkey"]
+    assert [name for name, one in project["services"].items() if "providers" in one["networks"]] == ["worker"]
 
 
 def test_the_servers_are_those_of_the_tests(project: dict[str, Any]) -> None:
@@ -137,15 +138,22 @@ def test_the_servers_are_those_of_the_tests(project: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("service", ["gateway", "worker"])
 def test_what_hearth_reads_is_given(project: dict[str, Any], tmp_path: Path, service: str) -> None:
-    """The configuration works with the container's environment, and nothing in it is unset for a gateway."""
+    """The configuration works with the container's environment; of what it says only Qdrant's address, in a
+    network of its own, is remarked on. Where a model reads facts workers have its provider's key.
+    """
     environment = dict(project["services"][service]["environment"])
     folders = {name: str(tmp_path / name) for name in WRITABLE}
     settings = load_settings(DEPLOY / "hearth.yaml", environment | folders)
     if service == "gateway":
-        assert check(settings, host="0.0.0.0") == []
+        found = check(settings, host="0.0.0.0")
+        assert environment["LITELLM_SALT_KEY"]
     else:
-        assert check_worker(settings) == []
-        assert not environment.keys() & {"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "LITELLM_SALT_KEY"}
+        found = check_worker(settings)
+        assert "LITELLM_SALT_KEY" not in environment
+    assert [problem.where for problem in found] == ["hearth.qdrant_url"]
+    models = settings.litellm["model_list"]
+    keys = [model["litellm_params"]["api_key"].removeprefix("os.environ/") for model in models]
+    assert [environment[name] for name in keys] == [name.lower() for name in keys]
 
 
 def test_what_hearth_writes_is_writable(project: dict[str, Any]) -> None:

@@ -157,11 +157,11 @@ def test_values_that_cannot_work_are_refused(values: dict[str, Any], said: str) 
         manifests(values)
 
 
-def settings_of(component: str, tmp_path: Path) -> Settings:
+def settings_of(component: str, tmp_path: Path, values: dict[str, Any] = LEAST) -> Settings:
     """The configuration in the ConfigMap, read with the variables that the pod is given."""
     path = tmp_path / f"{component}.yaml"
-    path.write_text(one(LEAST, "ConfigMap", "demo")["data"][path.name], encoding="utf-8")
-    container = dict(pods(LEAST))[component]["spec"]["containers"][0]
+    path.write_text(one(values, "ConfigMap", "demo")["data"][path.name], encoding="utf-8")
+    container = dict(pods(values))[component]["spec"]["containers"][0]
     given = {
         "POSTGRES_URL": "postgresql://u:p@h/d",
         "REDIS_URL": "redis://h",
@@ -191,9 +191,33 @@ def test_the_configuration_is_one_that_hearth_takes(tmp_path: Path) -> None:
 
 
 def test_only_gateways_get_the_providers_keys() -> None:
-    """Workers call nobody."""
+    """Workers call nobody where rules read facts."""
     given = {name: pod["spec"]["containers"][0].get("envFrom") for name, pod in pods(LEAST)}
     assert given == {"gateway": [{"secretRef": {"name": "providers"}}], "worker": None}
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [
+        {"life": {"facts": "model", "extraction": {"model": "gpt"}}},
+        {"tenants": {"quiet": {}, "t": {"life": {"facts": "model", "extraction": {"model": "gpt"}}}}},
+    ],
+    ids=["everybody", "a tenant"],
+)
+def test_where_a_model_reads_facts_workers_reach_it_as_gateways_do(
+    tmp_path: Path, asking: dict[str, Any]
+) -> None:
+    """The same models, the same Secrets by reference and the same way out; still no key of Hearth's."""
+    values = changed(config=LEAST["config"] | {"hearth": LEAST["config"]["hearth"] | asking})
+    worker = settings_of("worker", tmp_path, values)
+    assert [p for p in check_worker(worker) if "data_dir" not in p.where] == []
+    assert (worker.hearth.keys, worker.litellm) == ((), {"model_list": LEAST["config"]["model_list"]})
+    given = [pod["spec"]["containers"][0]["envFrom"] for _, pod in pods(values)]
+    assert given == [[{"secretRef": {"name": "providers"}}]] * 2
+    gateway, workers = (
+        one(values, "NetworkPolicy", f"demo-{name}")["spec"]["egress"] for name in ("gateway", "worker")
+    )
+    assert gateway == workers
 
 
 @pytest.mark.parametrize("values", [LEAST, ALL], ids=["least", "all"])

@@ -52,10 +52,23 @@ erasure:
 {{- toYaml (mustMergeOverwrite (deepCopy .Values.config) (dict "hearth" $hearth)) -}}
 {{- end }}
 
-{{/* Workers call no model and know no key. */}}
+{{/* Whether a model reads facts, which workers then ask: empty where it does not. */}}
+{{- define "hearth.workersAsk" -}}
+{{- $hearth := .Values.config.hearth | default dict -}}
+{{- $lives := list (dig "life" dict $hearth) -}}
+{{- range $tenant := dig "tenants" dict $hearth -}}
+{{- $lives = append $lives (dig "life" dict ($tenant | default dict)) -}}
+{{- end -}}
+{{- range $life := $lives -}}
+{{- if dig "extraction" "model" "" ($life | default dict) }}true{{ end -}}
+{{- end -}}
+{{- end }}
+
+{{/* Workers know no key of Hearth's, and the models only where they ask one. */}}
 {{- define "hearth.workerConfig" -}}
 {{- $hearth := mustMergeOverwrite (omit (deepCopy (.Values.config.hearth | default dict)) "keys" "virtual_keys") (include "hearth.decided" . | fromYaml) -}}
-{{- toYaml (dict "hearth" (omit $hearth "capture")) -}}
+{{- $models := ternary (pick .Values.config "model_list") dict (include "hearth.workersAsk" . | not | not) -}}
+{{- toYaml (mergeOverwrite (deepCopy $models) (dict "hearth" (omit $hearth "capture"))) -}}
 {{- end }}
 
 {{- define "hearth.serverVariables" -}}
