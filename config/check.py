@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from typing import Any
+from urllib.parse import urlsplit
 
 from hearth.config.environment import DATABASE_URL, has_database_client
 from hearth.config.litellm_document import AUTH, CALLBACK
@@ -27,6 +28,7 @@ def check(settings: Settings, *, host: str = "127.0.0.1", workers: int = 1) -> l
         *_folders(settings),
         *_embedder(settings),
         *_extraction(settings),
+        *check_servers(settings),
         *check_sections(settings.litellm),
         *_models_of_keys(settings),
         *settings.warnings,
@@ -120,6 +122,24 @@ def _database(settings: Settings) -> Iterator[Problem]:
         )
 
 
+def check_servers(settings: Settings) -> list[Problem]:
+    """Problems of how the servers are reached, for whoever opens them."""
+    hearth = settings.hearth
+    if hearth.qdrant_url is None or hearth.qdrant_api_key is None:
+        return []
+    parts = urlsplit(hearth.qdrant_url)
+    if parts.scheme != "http" or is_loopback(parts.hostname or ""):
+        return []
+    return [
+        Problem(
+            level="warning",
+            where="hearth.qdrant_url",
+            message="it begins with http://, so that the API key and what is remembered travel unencrypted",
+            remedy="use https://, unless nobody else is on the way there",
+        )
+    ]
+
+
 def check_worker(settings: Settings) -> list[Problem]:
     """Problems that keep `hearth worker` from its work."""
     problems = [
@@ -127,6 +147,7 @@ def check_worker(settings: Settings) -> list[Problem]:
         *_folders(settings),
         *_embedder(settings),
         *_extraction(settings),
+        *check_servers(settings),
     ]
     if settings.hearth.worker != "external":
         problems.append(

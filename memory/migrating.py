@@ -85,18 +85,20 @@ async def migrate(
     `also` moves what else is to be moved, before anybody can open the target. `gate` as for
     `open_memory`. Raises LogUnavailable and StoreUnavailable where a side can't be reached or is in use,
     where there is no source, or the target's stores hold something else. Called again it goes on where it
-    was.
+    was. `watch` is told each stage as it begins, with 0 of 0 where it can't be counted.
     """
     if source.log == target.log:
         raise LogUnavailable("source and target have the same log: name another one in the second")
     if not source.servers.postgres_url and not (source.home / LOG_FILE).is_file():
         raise LogUnavailable(f"there is no event log in {source.home}")
+    watch("Opening the source", 0, 0)
     async with _opened(source) as here:
         await here.ask(refuse_unfinished)
         policies = Policies(log=here, clock=SystemClock(), own=LifePolicy())
         admission = PolicyAdmission(policies, gate(here))
         outbox = Spool(source.spool, admission, masters=source.servers.masters)
         await outbox.drain(here)
+        watch("Opening the target", 0, 0)
         async with _opened(target) as there:
             if not await there.ask(begun):
                 await _refuse_leftovers(source, target)
@@ -107,11 +109,12 @@ async def migrate(
     return Migrated(copied=copied, spooled=await asyncio.to_thread(outbox.pending))
 
 
-async def fill(target: Installation, watch: Callable[[int], None]) -> None:
-    """Fill long-term memory from the log, unless it is; `watch` is told how many events were read.
+async def fill(target: Installation, events: int, watch: Watch) -> None:
+    """Fill long-term memory from the log, which has so many events, unless it is; `watch` as for `migrate`.
 
     Raises Unavailable; a worker over the target then begins anew.
     """
+    watch("Loading the embedder and opening long-term memory", 0, 0)
     async with open_worker(
         target.home,
         embedder=target.embedder,
@@ -121,7 +124,7 @@ async def fill(target: Installation, watch: Callable[[int], None]) -> None:
         long_term = opened.stores.long_term
         await long_term.count(_NOBODY)
         if long_term.needs_rebuild:
-            await opened.worker.replay(watch)
+            await opened.worker.replay(lambda read: watch("Filling long-term memory", read, events))
             await long_term.mark_rebuilt()
 
 

@@ -73,6 +73,7 @@ async def replay(place: Installation, parts: Collection[Part], watch: Watch) -> 
 
     Raises LogUnavailable and StoreUnavailable where a store can't be reached or is in use.
     """
+    watch("Opening the log", 0, 0)
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(
             opened_log(place.home, place.durability, SystemClock(), place.servers)
@@ -94,6 +95,7 @@ async def replay(place: Installation, parts: Collection[Part], watch: Watch) -> 
 
 
 async def _fill_long_term(place: Installation, log: SqlLog, there: Sizes, watch: Watch) -> _Place:
+    watch("Loading the embedder and opening long-term memory", 0, 0)
     embedder = await asyncio.to_thread(load_embedder, place.embedder)
     fresh = await asyncio.to_thread(_fresh, place, embedder)
     try:

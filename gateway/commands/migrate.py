@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from hearth.memory.events.sql_log import SqlLog
     from hearth.memory.migrating import Installation, Migrated
 
+_LOADING = "Loading"
+"""The first stage: the program's own modules take seconds."""
+
 _NewPlace = Annotated[
     Path,
     typer.Argument(
@@ -43,17 +46,15 @@ def migrate(
     Example: hearth migrate files.yaml servers.yaml
     """
     from hearth.memory.errors import HearthError
-    from hearth.memory.migrating import fill
 
-    here, there = installation(source), installation(target)
     try:
         with progress() as watch:
+            here, there = installation(source), installation(target)
             done = asyncio.run(_migrated(here, there, watch))
         _show(done, here, as_json=as_json)
         if index and not done.copied.differences:
             with progress() as watch:
-                total = sum(done.copied.kinds.values())
-                asyncio.run(fill(there, lambda count: watch("Indexing", count, total)))
+                asyncio.run(_filled(there, sum(done.copied.kinds.values()), watch))
     except HearthError as error:
         fail(error)
     if done.copied.differences:
@@ -64,14 +65,14 @@ def migrate(
 
 def installation(path: Path) -> Installation:
     """The memory of a configuration, or of a data folder with Hearth's own settings."""
-    from hearth.gateway.commands.settings import load
+    from hearth.gateway.commands.settings import load_to_open
     from hearth.gateway.servers import servers_of
     from hearth.memory.migrating import Installation
     from hearth.memory.opening import Servers
 
     if path.is_dir():
         return Installation(home=path, spool=path / "spool", servers=Servers())
-    hearth = load(path).hearth
+    hearth = load_to_open(path).hearth
     return Installation(
         home=hearth.data_dir,
         spool=hearth.spool_dir,
@@ -94,6 +95,12 @@ async def _migrated(here: Installation, there: Installation, watch: Watch) -> Mi
     )
 
 
+async def _filled(there: Installation, events: int, watch: Watch) -> None:
+    from hearth.memory.migrating import fill
+
+    await fill(there, events, watch)
+
+
 async def _move_switches(old: Path, new: Path, source: SqlLog, target: SqlLog) -> None:
     """What was switched off stays off."""
     from hearth.gateway.switchboard import switchboard
@@ -110,21 +117,41 @@ async def _move_switches(old: Path, new: Path, source: SqlLog, target: SqlLog) -
 
 @contextmanager
 def progress() -> Iterator[Watch]:
-    """A bar on a terminal, nothing elsewhere."""
+    """A bar on a terminal; elsewhere a line as each stage begins and at each further tenth of it."""
     if not err.is_terminal:
-        yield lambda *_: None
+        lines = _Lines()
+        lines.watch(_LOADING, 0, 0)
+        yield lines.watch
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True) as progress:
-        task = progress.add_task("Opening", total=None)
-        yield lambda stage, done, total: progress.update(task, description=stage, completed=done, total=total)
+        task = progress.add_task(_said(_LOADING, 0, 0), total=None)
+
+        def watch(stage: str, done: int, total: int) -> None:
+            said = _said(stage, done, total)
+            progress.update(task, description=said, completed=done, total=total or None)
+
+        yield watch
+
+
+class _Lines:
+    """What a bar would show, in few lines."""
+
+    def __init__(self) -> None:
+        self._last = ("", -1)
+
+    def watch(self, stage: str, done: int, total: int) -> None:
+        """Print it if it says more than the last line by a tenth of the whole."""
+        now = (stage, done * 10 // total if total else 0)
+        if now != self._last:
+            note(_said(stage, done, total))
+            self._last = now
+
+
+def _said(stage: str, done: int, total: int) -> str:
+    return f"{stage}: {done:,} of {total:,}" if total else f"{stage} …"
 
 
 def _show(done: Migrated, source: Installation, *, as_json: bool) -> None:

@@ -13,7 +13,9 @@ from hearth.gateway.commands.options import Json, Place
 from hearth.gateway.commands.output import MISUSED, fail, say, say_json
 
 if TYPE_CHECKING:
-    from hearth.memory.replaying import Part
+    from hearth.memory.events.copying import Watch
+    from hearth.memory.migrating import Installation
+    from hearth.memory.replaying import Part, Replayed
 
 
 def replay(
@@ -32,12 +34,12 @@ def replay(
     Example: hearth replay litellm_config.yaml
     """
     from hearth.memory.errors import HearthError
-    from hearth.memory.replaying import replay as replay_log
 
-    where, parts, began = installation(place), _parts(only), time.monotonic()
     try:
         with progress() as watch:
-            done = asyncio.run(replay_log(where, parts, watch))
+            where, parts = installation(place), _parts(only)
+            began = time.monotonic()
+            done = asyncio.run(_replayed(where, parts, watch))
     except HearthError as error:
         fail(error)
     seconds = time.monotonic() - began
@@ -51,6 +53,12 @@ def replay(
         say(f"{done.records} records in long-term memory, {done.embedded} texts embedded")
     if "short-term" in parts:
         say(f"{done.users} users in short-term memory")
+
+
+async def _replayed(where: Installation, parts: tuple[Part, ...], watch: Watch) -> Replayed:
+    from hearth.memory.replaying import replay as replay_log
+
+    return await replay_log(where, parts, watch)
 
 
 def _parts(only: list[str]) -> tuple[Part, ...]:

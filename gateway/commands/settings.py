@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 from rich.text import Text
 
-from hearth.config.check import check
+from hearth.config.check import check, check_servers
 from hearth.config.load import QUICKSTART, load_settings
 from hearth.config.problems import Problem, SettingsError
 from hearth.config.settings import Settings
@@ -23,6 +23,13 @@ def load(path: Path | None) -> Settings:
     except SettingsError as error:
         show_problems(error.problems)
         raise typer.Exit(MISUSED) from error
+
+
+def load_to_open(path: Path | None) -> Settings:
+    """The same, for a command that opens the stores itself: says what is wrong with how they are reached."""
+    settings = load(path)
+    show_problems(check_servers(settings))
+    return settings
 
 
 def problems_of(path: Path) -> list[Problem]:

@@ -49,11 +49,11 @@ def retry(config: Config = None, as_json: Json = False) -> None:
 
     Example: hearth retry --config litellm_config.yaml
     """
-    from hearth.gateway.commands.settings import load
+    from hearth.gateway.commands.settings import load_to_open
     from hearth.memory.errors import HearthError
 
     try:
-        handled, left = asyncio.run(_retried(load(config)))
+        handled, left = asyncio.run(_retried(load_to_open(config)))
     except (HearthError, OSError) as error:
         fail(error)
     if as_json:

@@ -196,6 +196,7 @@ class _Copying:
 
     async def run(self, state: _State) -> None:
         """Copy what is missing."""
+        self._watch("Copying", state.moved, self._origin.events)
         while state.stage < len(_STAGES):
             table = _STAGES[state.stage]
             further = await (self._events(state) if table is None else self._rows(state, table))

@@ -49,7 +49,8 @@ class QdrantCalls:
         most = server.connections + SPARE
         self._client = QdrantClient(
             url=server.url,
-            api_key=server.api_key or None,
+            # as a header: with `api_key` the client prints a warning of http://, which Hearth gives itself
+            headers={"api-key": server.api_key} if server.api_key else None,
             check_compatibility=False,
             timeout=math.ceil(CONNECT_SECONDS),
             limits=httpx.Limits(max_connections=most, max_keepalive_connections=most),

@@ -170,6 +170,30 @@ def test_it_says_what_it_moved(files: Path, servers: dict[str, Any], tmp_path: P
         assert "filled once a worker runs" in done.stderr
 
 
+def test_on_a_pipe_each_stage_says_how_far_it_is(
+    files: Path, servers: dict[str, Any], tmp_path: Path
+) -> None:
+    """Whoever keeps the output sees what takes its time, and what Hearth says of a key on an open way."""
+    servers |= {
+        "qdrant_api_key": "secret",
+        "qdrant_url": servers["qdrant_url"].replace("127.0.0.1", "0.0.0.0"),
+    }
+    done = run(files, written(tmp_path / "servers.yaml", **servers))
+    assert done.exit_code == 0, done.output
+    warned, *lines = (one for one in done.stderr.splitlines() if one != "Loading …")
+    assert warned.startswith("warning: hearth.qdrant_url: it begins with http://")
+    assert lines == [
+        "Opening the source …",
+        "Opening the target …",
+        "Copying: 0 of 3",
+        "Copying: 3 of 3",
+        "Comparing: 3 of 6",
+        "Comparing: 6 of 6",
+        "Loading the embedder and opening long-term memory …",
+        "Filling long-term memory: 3 of 3",
+    ]
+
+
 def test_a_target_that_was_used_since_stays_as_it_is(files: Path, tmp_path: Path) -> None:
     """Called again the command says what is not the same, and the target goes on with what it was told."""
     target = tmp_path / "copy"
@@ -280,5 +304,5 @@ def test_a_wrong_source_or_target_is_told(files: Path, servers: dict[str, Any], 
         (away, empty, "127.0.0.1"),
     ):
         done = run(source, target)
-        assert (done.exit_code, done.stderr.count("\n")) == (1, 1), done.output
-        assert said in done.stderr
+        assert (done.exit_code, done.stderr.count("error: ")) == (1, 1), done.output
+        assert said in done.stderr.splitlines()[-1]

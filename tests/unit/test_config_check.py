@@ -95,6 +95,21 @@ def test_several_processes_need_servers_to_share(left_out: str | None) -> None:
         assert left_out in problem.remedy
 
 
+@pytest.mark.parametrize(
+    ("url", "warned"),
+    [
+        ("http://vectors.example:6333", True),
+        ("https://vectors.example", False),
+        ("http://127.0.0.1:6333", False),
+    ],
+)
+def test_a_key_that_travels_unencrypted_is_a_warning(url: str, warned: bool) -> None:
+    """To Qdrant by http://, unless it is on this machine; gateways and workers say so alike."""
+    settings = shared(**SERVERS | {"qdrant_url": url, "qdrant_api_key": "k", "worker": "external"})
+    expected = [("warning", "hearth.qdrant_url")] if warned else []
+    assert wheres(settings) == expected == [(p.level, p.where) for p in check_worker(settings)]
+
+
 def test_a_worker_beside_gateways_that_work_themselves_is_refused() -> None:
     """Their configuration must say that the work is done elsewhere."""
     (problem,) = check_worker(shared(**SERVERS))
