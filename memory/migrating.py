@@ -114,7 +114,6 @@ async def fill(target: Installation, events: int, watch: Watch) -> None:
 
     Raises Unavailable; a worker over the target then begins anew.
     """
-    watch("Loading the embedder and opening long-term memory", 0, 0)
     async with open_worker(
         target.home,
         embedder=target.embedder,
@@ -124,10 +123,13 @@ async def fill(target: Installation, events: int, watch: Watch) -> None:
         long_term = opened.stores.long_term
         await long_term.count(_NOBODY)
         if long_term.needs_rebuild:
-            await opened.worker.replay(lambda read: watch("Filling long-term memory", read, events))
+            await opened.worker.replay(lambda read: watch(_FILLING, read, events))
+            watch(_FILLING, events, events)
             await long_term.mark_rebuilt()
 
 
+_FILLING = "Filling long-term memory"
+"""A stage; events that nothing is filled from are passed over."""
 _NOBODY = "-"
 """An owner who has nothing: asked for, a server that is met for the first time says whether it is filled."""
 
@@ -148,8 +150,8 @@ async def _refuse_leftovers(source: Installation, target: Installation) -> None:
         held.append(f"Qdrant (collections of {qdrant.prefix}*)" if qdrant else target.long_term)
     if held:
         raise LogUnavailable(
-            f"the target was begun by another log in {' and in '.join(held)}, with memory or still without:"
-            " remove that, or name another"
+            f"the target was begun by another log, or by a gateway or worker that was once started on it, in"
+            f" {' and in '.join(held)}, with memory or still without: remove that, or name another"
         )
 
 

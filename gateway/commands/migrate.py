@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _LOADING = "Loading"
 """The first stage: the program's own modules take seconds."""
+_OPENING = "Loading the embedder and opening long-term memory"
 
 _NewPlace = Annotated[
     Path,
@@ -53,7 +54,7 @@ def migrate(
             done = asyncio.run(_migrated(here, there, watch))
         _show(done, here, as_json=as_json)
         if index and not done.copied.differences:
-            with progress() as watch:
+            with progress(_OPENING) as watch:
                 asyncio.run(_filled(there, sum(done.copied.kinds.values()), watch))
     except HearthError as error:
         fail(error)
@@ -116,18 +117,18 @@ async def _move_switches(old: Path, new: Path, source: SqlLog, target: SqlLog) -
 
 
 @contextmanager
-def progress() -> Iterator[Watch]:
-    """A bar on a terminal; elsewhere a line as each stage begins and at each further tenth of it."""
+def progress(first: str = _LOADING) -> Iterator[Watch]:
+    """A bar on a terminal; elsewhere a line as each stage begins, `first` before all, and at each tenth."""
     if not err.is_terminal:
         lines = _Lines()
-        lines.watch(_LOADING, 0, 0)
+        lines.watch(first, 0, 0)
         yield lines.watch
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True) as progress:
-        task = progress.add_task(_said(_LOADING, 0, 0), total=None)
+        task = progress.add_task(_said(first, 0, 0), total=None)
 
         def watch(stage: str, done: int, total: int) -> None:
             said = _said(stage, done, total)

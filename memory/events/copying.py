@@ -164,7 +164,10 @@ def _begin(db: Database, *, origin: _Origin) -> _State:
             raise LogUnavailable("the target is the unfinished copy of another log: name an empty one")
         _empty(db)
     elif db.execute("SELECT 1 FROM events LIMIT 1").fetchone() is not None:
-        raise LogUnavailable("the target holds events already: name an empty one")
+        raise LogUnavailable(
+            "the target holds events already, of another memory or because a gateway or worker was started"
+            " on it: name an empty one"
+        )
     fresh = _State(origin.name, 0, "[]", 0)
     db.execute("DELETE FROM copies")
     db.execute("INSERT INTO copies VALUES (?, ?, ?, ?)", fresh)

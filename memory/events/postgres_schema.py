@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import psycopg
 import sqlalchemy
@@ -34,7 +36,27 @@ def upgrade(url: str, schema: str) -> None:
             connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
         connection.execute(sql.SQL("SET search_path = {}").format(sql.Identifier(schema)))
         connection.commit()
-        _apply(connection)
+        _refuse_stranger(connection, schema)
+        with _unwrapped():
+            _apply(connection)
+
+
+def _refuse_stranger(connection: psycopg.Connection, schema: str) -> None:
+    """As after a dump was restored by another role."""
+    found = connection.execute("SELECT current_user, has_schema_privilege(%s, 'USAGE')", (schema,)).fetchone()
+    if found is not None and not found[1]:
+        raise LogUnavailable(
+            f"the role {found[0]} may not use the schema {schema}: make it the owner of that"
+        )
+
+
+@contextmanager
+def _unwrapped() -> Iterator[None]:
+    """Raise the driver's own errors, which everything else knows."""
+    try:
+        yield
+    except sqlalchemy.exc.DBAPIError as error:
+        raise (error.orig or error) from None
 
 
 def _apply(connection: psycopg.Connection) -> None:

@@ -68,7 +68,9 @@ async def everything(log: EventLog) -> list[Event]:
 
 
 async def test_a_dump_restored_into_a_new_server_is_the_same_log(tmp_path: Path) -> None:
-    """By the page's own lines: every event with its place, and a log that goes on from there."""
+    """By the page's own lines: every event with its place, and a log that goes on from there, by a role that
+    may do no more than that.
+    """
     now = SystemClock().now()
     with postgres_server() as url, postgres_server() as other:
         async with opened(url) as log:
@@ -78,7 +80,9 @@ async def test_a_dump_restored_into_a_new_server_is_the_same_log(tmp_path: Path)
             kept = await everything(log)
             (dump,) = lines("pg_dump")
             await asyncio.to_thread(run, dump, tmp_path, POSTGRES_URL=url)
-        restored = other.replace("/postgres?", "/hearth_restored?")
+        role = "CREATE ROLE hearth LOGIN"
+        await asyncio.to_thread(run, f'psql "$ADMIN_URL" --command="{role}"', tmp_path, ADMIN_URL=other)
+        restored = other.replace("postgres@", "hearth@").replace("/postgres?", "/hearth_restored?")
         for line in (*lines("createdb"), *lines("pg_restore")):
             await asyncio.to_thread(run, line, tmp_path, ADMIN_URL=other, RESTORED_URL=restored)
         async with opened(restored) as log:

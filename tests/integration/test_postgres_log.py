@@ -21,6 +21,7 @@ from hearth.memory.events import postgres_pool
 from hearth.memory.events.kinds import Event
 from hearth.memory.events.postgres import SEQ_BITS, first_seq
 from hearth.memory.events.postgres_log import PostgresLog
+from hearth.memory.events.postgres_schema import upgrade
 from hearth.memory.ports import MemoryFilter
 from hearth.memory.types import Scope, Tails
 from tests.events import ManualClock, erase, forget_memory, memory, step
@@ -338,6 +339,18 @@ async def test_a_server_that_takes_no_writes_is_still_read(postgres_url: str, sc
 
 
 # -- notes --------------------------------------------------------------------------------------------------
+
+
+async def test_a_schema_of_another_role_is_named(postgres_url: str, schema: str) -> None:
+    """As a dump has it that was restored by the administrator: the start says whose it has to be."""
+    user = f"u{schema}"
+    async with await psycopg.AsyncConnection.connect(postgres_url, autocommit=True) as db:
+        await db.execute(f"CREATE ROLE {user} LOGIN")
+        await db.execute(f"CREATE SCHEMA {schema}")
+    with pytest.raises(
+        LogUnavailable, match=f"role {user} may not use the schema {schema}: make it the owner"
+    ):
+        upgrade(postgres_url.replace("postgres@", f"{user}@"), schema)
 
 
 async def test_switches_are_those_of_every_process(postgres_url: str, schema: str) -> None:
