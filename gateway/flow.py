@@ -296,7 +296,7 @@ class Flow:
         blocks = {block.exchange: block for block in view.blocks}
         placed = [
             (index, blocks[exchange])
-            for index, exchange in exchange_ids(dialogue.history, opened.scope.session, secret)
+            for index, exchange in exchange_ids(dialogue.history, opened.scope.conversation, secret)
             if exchange in blocks
         ]
         now = self.engine.clock.now()
@@ -383,7 +383,7 @@ def _present_ids(
     earlier: Mapping[int, PlacedBlock],
 ) -> frozenset[str]:
     """Ids of what the request already holds: its history, or the chain that the provider keeps for it."""
-    history = {exchange for _, exchange in exchange_ids(dialogue.history, opened.scope.session, secret)}
+    history = {exchange for _, exchange in exchange_ids(dialogue.history, opened.scope.conversation, secret)}
     history |= {item for block in earlier.values() for item in block.items}
     if not request.previous_response_id:
         return frozenset(history | {opened.exchange})

@@ -295,7 +295,8 @@ def tails(pairs: Sequence[Pair], secret: bytes) -> Tails:
 def exchange_id(session: str, parent: str, user_text: str, secret: bytes) -> str:
     """The 32-digit id of an exchange, the same for each step of a tool loop and for each time it is resent.
 
-    `parent` is `Tails.last_pair` of the history before the exchange, empty at a session's start.
+    `session` is `Scope.conversation`; `parent` is `Tails.last_pair` of the history before the exchange, empty
+    at a session's start.
     """
     framed = _framed((_bytes(session), parent.encode(), _essence(user_text)))
     return _digest(secret, b"exchange", framed)[:32]

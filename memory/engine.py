@@ -265,14 +265,15 @@ class Engine:
         hit = state.hit
         retry = _applies(state.retry, known=bool(scope.session or hit), marked=marked_retry)
         session = scope.session or (hit and hit.session) or (retry and retry.session) or uuid4().hex
+        here = msgspec.structs.replace(scope, session=session)
         if hit is not None and not (dialogue.first_step and dialogue.user_text):
             exchange, parent = hit.exchange, None
         else:
             parent = hit.exchange if hit else None
             before = tails(dialogue.history, secret).last_pair or parent or ""
-            exchange = exchange_id(session, before, dialogue.user_text, secret)
+            exchange = exchange_id(here.conversation, before, dialogue.user_text, secret)
         return Opened(
-            scope=msgspec.structs.replace(scope, session=session),
+            scope=here,
             exchange=exchange,
             parent=parent,
             generation=state.generation,
@@ -903,12 +904,12 @@ class Engine:
 
     async def _next_in_session(self, scope: Scope, user_text: str) -> Opened:
         """Open an exchange after the latest one of `scope.session`, or in a new session if none is named."""
-        session = scope.session or uuid4().hex
-        parent = await self.log.last_exchange(scope.tenant, scope.user, session)
+        here = msgspec.structs.replace(scope, session=scope.session or uuid4().hex)
+        parent = await self.log.last_exchange(here)
         secret = await self.log.secret(scope.tenant)
         return Opened(
-            scope=msgspec.structs.replace(scope, session=session),
-            exchange=exchange_id(session, parent or "", user_text, secret),
+            scope=here,
+            exchange=exchange_id(here.conversation, parent or "", user_text, secret),
             parent=parent,
             generation=await self.log.generation(scope.tenant, scope.user),
         )

@@ -50,6 +50,7 @@ def meets(record: Record, where: MemoryFilter) -> bool:
         and (where.since is None or record.occurred_at >= where.since)
         and (where.until is None or record.occurred_at < where.until)
         and (where.agent is None or record.scope.agent == where.agent)
+        and (where.own_agent is None or record.scope.own_agent == where.own_agent)
         and (where.session is None or record.scope.session == where.session)
         and _says(record, where.words)
     )

@@ -64,6 +64,7 @@ def _step(
     said = {role: [t for t in turns if t.role == role] for role in ("user", "assistant")}
     step = Step(
         exchange=exchange,
+        isolated=scope.isolated,
         user_text=mask("\n".join(t.content for t in said["user"])),
         reply_text=mask("\n".join(t.content for t in said["assistant"])),
         user_name=next((t.name for t in said["user"] if t.name), ""),

@@ -17,8 +17,10 @@ from hearth.memory.events.kinds import (
     Event,
     MemoryAdded,
     MemoryChanged,
+    PageClosed,
     PageSegmented,
     RecallDrawn,
+    StepCaptured,
 )
 from hearth.memory.ports import EventLog, KnownSegment, MidTerm, Standing
 from hearth.memory.story import Story, Subject, chapters, subject_in
@@ -223,12 +225,19 @@ async def _reached(mid_term: MidTerm, scope: Scope, id: str, subject: Subject, o
         return any(
             one.owner == scope.owner for one in await mid_term.segments_named(scope.tenant, scope.user, [id])
         )
-    return _agent_of(own[0]) == scope.agent
+    return any(_owner_of(event) == scope.owner for event in own)
 
 
-def _agent_of(event: Event) -> str:
-    payload = event.payload
-    return payload.memory.scope.agent if isinstance(payload, MemoryAdded | MemoryChanged) else event.agent
+def _owner_of(event: Event) -> str | None:
+    """Whose the record is, where the event tells of it."""
+    match event.payload:
+        case MemoryAdded(memory=record) | MemoryChanged(memory=record) | PageClosed(page=record):
+            return record.scope.owner
+        case StepCaptured(step=step):
+            here = Scope(tenant=event.tenant, user=event.user, agent=event.agent, isolated=step.isolated)
+            return here.owner
+        case _:
+            return None
 
 
 async def _segment(mid_term: MidTerm, scope: Scope, id: str) -> KnownSegment:

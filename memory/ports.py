@@ -290,6 +290,8 @@ class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
     tenant: str
     user: str | None = None
     agent: str | None = None
+    owner: str | None = None
+    """`Scope.owner` of an isolated agent, which `agent` names: its own records' and sessions' alone."""
     session: str | None = None
     kinds: tuple[str, ...] = ()
     """Empty means all."""
@@ -498,7 +500,7 @@ class EventLog(Documents, PolicySettings, Protocol):
         """The readable `step.captured` events of one exchange, in the order in which they happened."""
         ...
 
-    async def last_exchange(self, tenant: str, user: str, session: str) -> str | None:
+    async def last_exchange(self, scope: Scope) -> str | None:
         """The exchange of the session that was begun last, by the order of the log: clocks may jump."""
         ...
 
@@ -601,6 +603,8 @@ class MemoryFilter(msgspec.Struct, frozen=True, kw_only=True):
     words: str = ""
     """All of these words occur in the text, in any order, whatever their case."""
     agent: str | None = None
+    own_agent: str | None = None
+    """`Scope.own_agent` of the memory: a name for that isolated agent's own ones alone."""
     session: str | None = None
     include_superseded: bool = False
     as_of: datetime | None = None

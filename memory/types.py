@@ -71,6 +71,16 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return _quoted(self.tenant, self.user, *([self.agent] if self.isolated else []))
 
     @property
+    def own_agent(self) -> str:
+        """The isolated agent whose own this is; empty for what a user's agents share."""
+        return self.agent if self.isolated else ""
+
+    @property
+    def conversation(self) -> str:
+        """The session, told from another agent's of the same name. No id has the separator."""
+        return f"{self.agent}\x1f{self.session}" if self.isolated else self.session
+
+    @property
     def person(self) -> str:
         """The one key of all that is the user's, whatever the agent."""
         return f"{_quoted(self.tenant)}/*" if self.user == EVERYBODY else _quoted(self.tenant, self.user)

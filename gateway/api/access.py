@@ -135,8 +135,11 @@ TheGateway = Annotated[Gateway, Depends(gateway_of)]
 
 
 def reached(scope: Scope, record: Scope) -> bool:
-    """True if the scope's agent may see the record: an isolated agent sees its own alone."""
-    return not scope.isolated or record.agent == scope.agent
+    """True if the scope's agent may see the record: an isolated agent sees what is its own alone.
+
+    By the owner, not by the agent's name: what others say to an agent of that name is shared.
+    """
+    return not scope.isolated or record.owner == scope.owner
 
 
 def _allowed(request: Request, access: Access) -> Key:

@@ -15,6 +15,7 @@ from hearth.gateway.api.shapes import MEMORY_ID, WHEN, ForgottenOut, example
 from hearth.memory.engine import Forgotten
 from hearth.memory.erasure.receipt import Hold, Receipt, State, What
 from hearth.memory.errors import BadInput, NotFound
+from hearth.memory.types import Scope
 
 router = APIRouter(tags=["erasure"], route_class=KeyedRoute)
 
@@ -200,7 +201,7 @@ async def forget_session(
 ) -> ForgottenOut:
     """Forget a session everywhere: its exchanges, what rests on them alone, and what was added in it."""
     scope = caller.scope()
-    if scope.isolated and not await _is_own(engine, scope.tenant, scope.user, session_id, scope.agent):
+    if scope.isolated and not await _is_own(engine, scope, session_id):
         raise NotFound
     forgotten = await engine.forget_session(scope, session_id, by=caller.key.name, reason=reason)
     response.status_code = _status(forgotten)
@@ -262,9 +263,10 @@ async def lift_hold(user_id: Identifier, key: AdminKey, engine: TheEngine, reaso
     return LiftedOut(user=user_id)
 
 
-async def _is_own(engine: TheEngine, tenant: str, user: str, session: str, agent: str) -> bool:
-    found = await engine.exchanges(tenant, user, session=session, limit=1)
-    return bool(found) and found[0].scope.agent == agent
+async def _is_own(engine: TheEngine, scope: Scope, session: str) -> bool:
+    """Whether all of the session is an isolated agent's own."""
+    owners = await engine.office.owners_of(scope.tenant, scope.user, session)
+    return owners == {scope.own_agent}
 
 
 def _status(forgotten: Forgotten) -> int:

@@ -16,7 +16,7 @@ from hearth.gateway.api.problems import Problem, invalid, unknown_value
 from hearth.gateway.api.shapes import WHEN, example
 from hearth.memory.events.kinds import VERSIONS, Event
 from hearth.memory.ports import EventCount, EventFilter, Unreadable
-from hearth.memory.types import EVERYBODY, OFFICE
+from hearth.memory.types import EVERYBODY, OFFICE, Scope
 
 router = APIRouter(tags=["operations"], route_class=KeyedRoute)
 
@@ -155,11 +155,12 @@ async def list_events(
     unknown = [unknown_value("kinds", kind, VERSIONS, "kind") for kind in kinds if kind not in VERSIONS]
     if unknown:
         raise invalid(unknown)
-    user, own_agent = _whose(caller)
+    user, own = _whose(caller)
     where = EventFilter(
         tenant=caller.key.tenant,
         user=user,
-        agent=own_agent or agent,
+        agent=own.agent if own is not None else agent,
+        owner=own.owner if own is not None else None,
         session=session,
         kinds=tuple(kinds),
         tags=tuple(tags),
@@ -181,8 +182,8 @@ async def list_events(
 @router.get("/events/counts")
 async def count_events(caller: Reader, engine: TheEngine) -> EventCounts:
     """Count the events that `GET /events` would read, redacted ones too, by month and kind."""
-    user, own_agent = _whose(caller)
-    if own_agent is not None:
+    user, own = _whose(caller)
+    if own is not None:
         raise Problem(
             403, "forbidden", "An agent that is isolated from others can't count the user's events."
         )
@@ -190,9 +191,9 @@ async def count_events(caller: Reader, engine: TheEngine) -> EventCounts:
     return EventCounts(items=[EventCountOut.of(one) for one in counted])
 
 
-def _whose(caller: Caller) -> tuple[str | None, str | None]:
-    """The user whose events are read, None for all of the tenant, and the agent where it is isolated."""
+def _whose(caller: Caller) -> tuple[str | None, Scope | None]:
+    """The user whose events are read, None for all of the tenant, and the scope of an isolated agent."""
     if caller.admin and not caller.named:
         return None, None
     scope = caller.scope()
-    return scope.user, scope.agent if scope.isolated and not caller.admin else None
+    return scope.user, scope if scope.isolated and not caller.admin else None

@@ -301,4 +301,4 @@ def _within(scope: Scope, where: MemoryFilter) -> MemoryFilter:
         return where
     if where.agent not in (None, scope.agent):
         raise BadInput("agent", where.agent, f"this isolated agent's own name {scope.agent!r}, or none")
-    return msgspec.structs.replace(where, agent=scope.agent)
+    return msgspec.structs.replace(where, own_agent=scope.own_agent)

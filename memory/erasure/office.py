@@ -67,6 +67,10 @@ class Office(Protocol):
         """Ids of a session's exchanges, and of the memories that were added in it."""
         ...
 
+    async def owners_of(self, tenant: str, user: str, session: str) -> set[str]:
+        """`Scope.own_agent` of everything that a session has: several where agents call theirs the same."""
+        ...
+
     async def ids(self, tenant: str, user: str, what: str) -> list[str]:
         """Ids of all of a user's memories, exchanges or sessions."""
         ...

@@ -65,12 +65,23 @@ OTHERS = (
     Table(
         "exchanges",
         ("user_id", "id"),
-        ("user_id", "id", "session", "parent", "state", "started", "finished", "last_step", "first"),
+        (
+            "user_id",
+            "id",
+            "session",
+            "parent",
+            "state",
+            "started",
+            "finished",
+            "last_step",
+            "first",
+            "own_agent",
+        ),
     ),
     Table(
         "sessions",
-        ("user_id", "id"),
-        ("user_id", "id", "agent", "isolated", "exchanges", "started", "last", "first"),
+        ("user_id", "id", "own_agent"),
+        ("user_id", "id", "agent", "exchanges", "started", "last", "first", "own_agent"),
     ),
     Table(
         "pages",
@@ -95,6 +106,7 @@ OTHERS = (
         (
             *("user_id", "id", "seq", "type", "agent", "session", "created", "occurred", "expires", "starts"),
             *("closed", "successor", "subject", "attribute", "value", "folded", "tags", "metadata", "first"),
+            "own_agent",
         ),
     ),
     Table("evidence", ("user_id", "page", "memory"), ("user_id", "page", "memory")),

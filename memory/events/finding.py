@@ -11,7 +11,7 @@ import msgspec
 from hearth.memory.errors import UnknownEvent
 from hearth.memory.events import rows
 from hearth.memory.events.codec import micros, moment
-from hearth.memory.events.kinds import Event, Payload
+from hearth.memory.events.kinds import Event, Payload, SessionSummarised, SessionSwitched
 from hearth.memory.events.sql import USER, Condition, Database, Row, marks, tenant_key
 from hearth.memory.filters import fold_text
 from hearth.memory.ports import EventCount, EventFilter, EventsFound, Unreadable
@@ -50,6 +50,17 @@ def find(db: Database, where: EventFilter, *, after: int, before: int | None, li
     )
 
 
+_OWN = (
+    "(e.kind IN ('session.summarised', 'session.switched') OR "
+    + " OR ".join(
+        f"EXISTS (SELECT 1 FROM {view} o WHERE o.user_id = e.user_id AND o.id = e.subject AND o.{column} = ?)"
+        for view, column in (("exchanges", "own_agent"), ("memories", "own_agent"), ("segments", "owner"))
+    )
+    + ")"
+)
+"""Whether an event is of an isolated agent's own; two times its name, and its owner."""
+
+
 def _place(where: EventFilter) -> Condition:
     """What an index finds: the events of the user or, with few others', of the tenant."""
     if where.user is not None:
@@ -70,6 +81,8 @@ def _conditions(db: Database, where: EventFilter) -> Iterator[Condition]:
     for column, value in (("agent", where.agent), ("session", where.session)):
         if value is not None:
             yield f"e.{column} = ?", [value]
+    if where.owner is not None:
+        yield _OWN, [where.agent, where.agent, where.owner]
     if where.since is not None:
         yield "e.occurred >= ?", [micros(where.since)]
     if where.until is not None:
@@ -80,6 +93,17 @@ def _conditions(db: Database, where: EventFilter) -> Iterator[Condition]:
         yield _labelled(db.has_tag("l.tags", tag))
     for key, wanted in where.metadata.items():
         yield _labelled(db.has_entry("l.metadata", key, wanted))
+
+
+def _is_own(payload: Payload, where: EventFilter) -> bool:
+    """False for what is told of another owner's session: that has no record."""
+    match payload:
+        case SessionSummarised(owner=owner):
+            return where.owner in (None, owner)
+        case SessionSwitched(isolated=isolated):
+            return where.owner is None or isolated
+        case _:
+            return True
 
 
 def _labelled(condition: Condition) -> Condition:
@@ -106,7 +130,7 @@ def _read(
         except UnknownEvent as error:
             unreadable.append(Unreadable(seq=row[0], id=row[1], kind=row[10], reason=error.reason))
         else:
-            if not words or says(event.payload, words):
+            if _is_own(event.payload, where) and (not words or says(event.payload, words)):
                 events.append(event)
         if len(events) + len(unreadable) >= limit:
             break

@@ -15,8 +15,10 @@ from hearth.memory.types import Forgetting, Scope
 
 _ASKED = (
     "SELECT u.tenant, u.name, e.agent, e.session, e.occurred, f.state,"
-    f" {STORED}, u.generation FROM forgettings f JOIN events e USING (seq) JOIN payloads p USING (seq)"
+    f" {STORED}, u.generation, coalesce(x.own_agent, '') FROM forgettings f"
+    " JOIN events e USING (seq) JOIN payloads p USING (seq)"
     " JOIN users u ON u.id = f.user_id"
+    " LEFT JOIN exchanges x ON x.user_id = f.user_id AND x.id = f.id"
 )
 
 
@@ -49,7 +51,7 @@ def _of(db: Database, row: Row) -> DueForgetting:
         raise TypeError(f"a request to forget names a {type(payload).__name__}")
     fields = {name: getattr(payload, name) for name in payload.__struct_fields__}
     asked = Forgetting(
-        scope=Scope(tenant=row[0], user=row[1], agent=row[2], session=row[3]),
+        scope=Scope(tenant=row[0], user=row[1], agent=row[2], session=row[3], isolated=bool(row[12])),
         at=moment(row[4]),
         state=row[5],
         **fields,

@@ -113,6 +113,16 @@ def of_session(db: Database, tenant: str, user: str, session: str) -> tuple[list
     return [row[0] for row in exchanges], [row[0] for row in memories]
 
 
+def owners_of(db: Database, tenant: str, user: str, session: str) -> set[str]:
+    """See `Office.owners_of`."""
+    found = db.execute(
+        f"SELECT own_agent FROM sessions WHERE user_id = {USER} AND id = ?"
+        f" UNION SELECT own_agent FROM memories WHERE user_id = {USER} AND session = ?",
+        (tenant, user, session) * 2,
+    )
+    return {row[0] for row in found}
+
+
 def _sample(db: Database, tenant: str, user: str | None, subjects: Sequence[str]) -> Sample:
     """Some events with content of a user, of those records alone, or of a tenant's first users."""
     whose, values = _whose(tenant, user)
@@ -252,7 +262,9 @@ def people(db: Database, *, after: tuple[str, str], limit: int) -> list[Person]:
 def ids(db: Database, tenant: str, user: str, what: str) -> list[str]:
     """Ids of all of a user's memories, exchanges or sessions."""
     view = {"memory": "memories", "exchange": "exchanges", "session": "sessions"}[what]
-    return [row[0] for row in db.execute(f"SELECT id FROM {view} WHERE user_id = {USER}", (tenant, user))]
+    return [
+        row[0] for row in db.execute(f"SELECT DISTINCT id FROM {view} WHERE user_id = {USER}", (tenant, user))
+    ]
 
 
 def _whose(tenant: str, user: str | None) -> tuple[str, tuple[str, ...]]:

@@ -253,7 +253,8 @@ def _condition(
         parts.append((f"m.type IN ({marks(where.types)})", [*where.types]))
     else:
         parts.append(("m.type <> 'concept'", []))
-    for column, value in (("agent", where.agent), ("session", where.session)):
+    asked = (("agent", where.agent), ("own_agent", where.own_agent), ("session", where.session))
+    for column, value in asked:
         if value is not None:
             parts.append((f"m.{column} = ?", [value]))
     if where.since is not None:
@@ -369,11 +370,11 @@ def steps_of(db: Database, tenant: str, user: str, exchange_id: str) -> list[Eve
     return [event for event in about if isinstance(event.payload, StepCaptured)]
 
 
-def last_exchange(db: Database, tenant: str, user: str, session: str) -> str | None:
-    """The last one of the session by its first event."""
-    where = f"user_id = {USER} AND session = ? AND state <> 'forgotten'"
+def last_exchange(db: Database, scope: Scope) -> str | None:
+    """The last one of the scope's session by its first event."""
+    where = f"user_id = {USER} AND session = ? AND own_agent = ? AND state <> 'forgotten'"
     sql = f"SELECT id FROM exchanges WHERE {where} ORDER BY first DESC LIMIT 1"
-    row = db.execute(sql, (tenant, user, session)).fetchone()
+    row = db.execute(sql, (scope.tenant, scope.user, scope.session, scope.own_agent)).fetchone()
     return row[0] if row else None
 
 
@@ -547,29 +548,42 @@ def sessions(
 ) -> list[SessionInfo]:
     """A page of sessions, newest first."""
     sql = (
-        "SELECT s.id, s.agent, s.isolated, s.exchanges, s.started, s.last, coalesce(w.mode, 'on'),"
-        " m.lines, m.owner FROM sessions s LEFT JOIN summaries m ON m.seq ="
-        " (SELECT max(l.seq) FROM summaries l WHERE l.user_id = s.user_id AND l.session = s.id)"
-        " LEFT JOIN switched w ON w.user_id = s.user_id AND w.session = s.id"
+        "SELECT s.id, s.agent, s.own_agent, s.exchanges, s.started, s.last, coalesce(w.mode, 'on')"
+        " FROM sessions s LEFT JOIN switched w ON w.user_id = s.user_id AND w.session = s.id"
         f" WHERE s.user_id = {USER}"
     )
     values: list[Any] = [tenant, user]
     if after is not None:
         end, at = _end_of_page("sessions", "session", tenant, user, after)
         sql, values = f"{sql} AND (s.last, s.first) < {end}", [*values, *at]
-    found = db.execute(f"{sql} ORDER BY s.last DESC, s.first DESC LIMIT ?", (*values, max(limit, 0)))
-    return [_session_of(db, row, tenant, user) for row in found]
+    order = "ORDER BY s.last DESC, s.first DESC LIMIT ?"
+    found = db.execute(f"{sql} {order}", (*values, max(limit, 0))).fetchall()
+    summaries = _summaries(db, tenant, user, [row[0] for row in found])
+    return [_session_of(db, row, tenant, user, summaries) for row in found]
 
 
-def _session_of(db: Database, row: Row, tenant: str, user: str) -> SessionInfo:
+def _summaries(db: Database, tenant: str, user: str, sessions: Sequence[str]) -> dict[tuple[str, str], str]:
+    """The rows of summaries, by owner and session."""
+    if not sessions:
+        return {}
+    among = f"user_id = {USER} AND session IN ({marks(sessions)})"
+    sql = f"SELECT owner, session, lines FROM summaries WHERE {among}"
+    return {(row[0], row[1]): row[2] for row in db.execute(sql, (tenant, user, *sessions))}
+
+
+def _session_of(
+    db: Database, row: Row, tenant: str, user: str, summaries: Mapping[tuple[str, str], str]
+) -> SessionInfo:
+    scope = Scope(tenant=tenant, user=user, agent=row[1], session=row[0], isolated=bool(row[2]))
+    lines = summaries.get((scope.owner, row[0]))
     return SessionInfo(
         id=row[0],
-        scope=Scope(tenant=tenant, user=user, agent=row[1], session=row[0], isolated=bool(row[2])),
+        scope=scope,
         exchanges=row[3],
         started_at=moment(row[4]),
         last_at=moment(row[5]),
         memory=row[6],
-        summary=lines_of(db, (tenant, user), row[7], row[8], row[0]),
+        summary=lines_of(db, (tenant, user), lines, scope.owner, row[0]),
     )
 
 
@@ -610,6 +624,7 @@ def outlived(
     exchanges = (
         "SELECT u.name, s.agent, u.generation, x.id, 'dialogue', 0 FROM users u"
         " JOIN exchanges x ON x.user_id = u.id JOIN sessions s ON s.user_id = x.user_id AND s.id = x.session"
+        " AND s.own_agent = x.own_agent"
         f" WHERE {of} AND x.started < ? AND x.state <> 'forgotten' ORDER BY x.started LIMIT ?"
     )
     asked: list[tuple[str, tuple[object, ...]]] = [
@@ -641,6 +656,6 @@ def _end_of_page(
     The place is found where the record was forgotten meanwhile too: by the first event that names it in
     `column`, since envelopes stay.
     """
-    first = f"SELECT first FROM {view} WHERE user_id = {USER} AND id = ?"
+    first = f"SELECT min(first) FROM {view} WHERE user_id = {USER} AND id = ?"
     told = f"SELECT min(seq) FROM events WHERE user_id = {USER} AND {column} = ?"
     return f"(?, coalesce(({first}), ({told})))", [micros(after[0]), *(tenant, user, after[1]) * 2]

@@ -275,9 +275,9 @@ class SqlLog(SqlOffice, ABC):
         """See `EventLog.steps`."""
         return await self._read(lambda db: reads.steps_of(db, tenant, user, exchange_id))
 
-    async def last_exchange(self, tenant: str, user: str, session: str) -> str | None:
+    async def last_exchange(self, scope: Scope) -> str | None:
         """See `EventLog.last_exchange`."""
-        return await self._read(lambda db: reads.last_exchange(db, tenant, user, session))
+        return await self._read(lambda db: reads.last_exchange(db, scope))
 
     async def exchanges(
         self, tenant: str, user: str, *, session: str | None, after: tuple[datetime, str] | None, limit: int

@@ -49,6 +49,10 @@ class SqlOffice(ABC):
         """See `Office.of_session`."""
         return await self._read(lambda db: office.of_session(db, tenant, user, session))
 
+    async def owners_of(self, tenant: str, user: str, session: str) -> set[str]:
+        """See `Office.owners_of`."""
+        return await self._read(lambda db: office.owners_of(db, tenant, user, session))
+
     async def ids(self, tenant: str, user: str, what: str) -> list[str]:
         """See `Office.ids`."""
         return await self._read(lambda db: office.ids(db, tenant, user, what))

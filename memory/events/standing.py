@@ -26,7 +26,7 @@ _LATEST = 20_000
 def standing(db: Database, scope: Scope, *, since: datetime, now: datetime) -> Standing:
     """See `MidTerm.standing`. Statements are sent together before the first answer is read."""
     user, owned = (scope.tenant, scope.user), (scope.tenant, scope.user, scope.owner)
-    only = ("AND m.agent = ?", "AND agent = ?", (scope.agent,)) if scope.isolated else ("", "", ())
+    only = ("AND m.own_agent = ?", "AND agent = ?", (scope.agent,)) if scope.isolated else ("", "", ())
     waiting = db.execute(
         "SELECT count(*), coalesce(sum(size), 0), count(DISTINCT session), min(occurred) FROM pages"
         f" WHERE user_id = {USER} AND owner = ? AND state = 'active' AND segment IS NULL",

@@ -225,7 +225,7 @@ def _fold_tombstones(db: Database) -> None:
     """
     db.execute(
         "INSERT INTO exchanges"
-        " SELECT user_id, subject, session, parent, 'forgotten', occurred, 0, 0, seq"
+        " SELECT user_id, subject, session, parent, 'forgotten', occurred, 0, 0, seq, ''"
         " FROM events e WHERE kind = 'step.captured' AND subject <> ''"
         " AND NOT EXISTS (SELECT 1 FROM payloads p WHERE p.seq = e.seq) ORDER BY seq"
         " ON CONFLICT (user_id, id) DO NOTHING"
@@ -340,28 +340,36 @@ def _fold_exchange(db: Database, user: int, event: Event, step: Step, at: int) -
     state = "failed" if _dead(step) else "open"
     started = micros(event.occurred_at)
     db.execute(
-        "INSERT INTO exchanges AS x VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        "INSERT INTO exchanges AS x VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (user_id, id) DO UPDATE SET"
         " parent = coalesce(x.parent, excluded.parent),"
         " state = CASE excluded.state WHEN 'failed' THEN x.state ELSE excluded.state END,"
         " started = CASE WHEN excluded.started < x.started THEN excluded.started ELSE x.started END,"
         " last_step = CASE WHEN excluded.finished < x.finished THEN x.last_step ELSE excluded.last_step END,"
         " finished = CASE WHEN excluded.finished < x.finished THEN x.finished ELSE excluded.finished END",
-        (*named, event.session, parent, state, started, at, event.seq, event.seq),
+        (
+            *(*named, event.session, parent, state, started, at, event.seq, event.seq),
+            _own_agent(event, step),
+        ),
     )
+
+
+def _own_agent(event: Event, step: Step) -> str:
+    """As `Scope.own_agent` of what the step is part of."""
+    return event.agent if step.isolated else ""
 
 
 def _fold_session(db: Database, user: int, event: Event, step: Step, at: int) -> None:
     """The session has one exchange more where this is the first step of one."""
     db.execute(
-        "INSERT INTO sessions AS s VALUES (?1, ?2, ?3, ?4, 1, ?5, ?6, ?7)"
-        " ON CONFLICT (user_id, id) DO UPDATE SET exchanges = s.exchanges"
-        " + (SELECT count(*) FROM exchanges x WHERE x.user_id = ?1 AND x.id = ?8 AND x.first = ?7),"
+        "INSERT INTO sessions AS s VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7)"
+        " ON CONFLICT (user_id, id, own_agent) DO UPDATE SET exchanges = s.exchanges"
+        " + (SELECT count(*) FROM exchanges x WHERE x.user_id = ?1 AND x.id = ?8 AND x.first = ?6),"
         " started = CASE WHEN excluded.started < s.started THEN excluded.started ELSE s.started END,"
         " last = CASE WHEN excluded.last < s.last THEN s.last ELSE excluded.last END",
         (
-            *(user, event.session, event.agent, step.isolated, micros(event.occurred_at), at, event.seq),
-            step.exchange,
+            *(user, event.session, event.agent, micros(event.occurred_at), at, event.seq),
+            *(_own_agent(event, step), step.exchange),
         ),
     )
 
@@ -410,23 +418,27 @@ def _fold_page_forgotten(db: Database, user: int, event: Event, payload: PageFor
     _spoil_segment(db, user, event, payload.page)
     db.execute("DELETE FROM pages WHERE user_id = ? AND id = ?", (user, payload.page))
     named = (user, payload.page)
+    of = "SELECT session, own_agent FROM exchanges WHERE user_id = ? AND id = ? AND state <> 'forgotten'"
+    session = db.execute(of, named).fetchone()
     db.execute(
-        "UPDATE exchanges SET state = 'forgotten', finished = 0, last_step = 0 WHERE user_id = ? AND id = ?",
+        "UPDATE exchanges SET state = 'forgotten', finished = 0, last_step = 0, own_agent = ''"
+        " WHERE user_id = ? AND id = ?",
         named,
     )
-    session = "(SELECT session FROM exchanges WHERE user_id = ?1 AND id = ?2)"
-    live = "FROM exchanges x WHERE x.user_id = ?1 AND x.session = s.id AND x.state <> 'forgotten'"
+    if session is None:
+        return
+    live = (
+        "FROM exchanges x WHERE x.user_id = ?1 AND x.session = s.id AND x.own_agent = s.own_agent"
+        " AND x.state <> 'forgotten'"
+    )
+    here = "user_id = ?1 AND id = ?2 AND own_agent = ?3"
     db.execute(
         "UPDATE sessions AS s SET (exchanges, started, last, first) ="
         " (SELECT count(*), coalesce(min(x.started), 0), coalesce(max(x.finished), 0),"
-        f" coalesce(min(x.first), 0) {live})"
-        f" WHERE s.user_id = ?1 AND s.id = {session}",
-        named,
+        f" coalesce(min(x.first), 0) {live}) WHERE {here}",
+        (user, *session),
     )
-    db.execute(
-        f"DELETE FROM sessions WHERE user_id = ?1 AND exchanges = 0 AND id = {session}",
-        named,
-    )
+    db.execute(f"DELETE FROM sessions WHERE {here} AND exchanges = 0", (user, *session))
 
 
 # -- memories ----------------------------------------------------------------------------------------------
@@ -435,7 +447,18 @@ def _fold_page_forgotten(db: Database, user: int, event: Event, payload: PageFor
 _REPLACED = ", ".join(
     f"{column} = excluded.{column}"
     for column in (
-        *("seq", "type", "agent", "session", "created", "occurred", "expires", "starts", "closed"),
+        *(
+            "seq",
+            "type",
+            "agent",
+            "own_agent",
+            "session",
+            "created",
+            "occurred",
+            "expires",
+            "starts",
+            "closed",
+        ),
         *("successor", "subject", "attribute", "folded", "tags", "metadata", "value"),
     )
 )
@@ -453,7 +476,7 @@ def _fold_memory(db: Database, user: int, event: Event, payload: MemoryAdded | M
     about = (subject, m.attribute)
     matched = (said, _json(m.tags), _json(m.metadata))
     db.execute(
-        f"INSERT INTO memories VALUES ({marks(range(19))})"
+        f"INSERT INTO memories VALUES ({marks(range(20))})"
         f" ON CONFLICT (user_id, id) DO UPDATE SET {_REPLACED}",
         (
             user,
@@ -468,6 +491,7 @@ def _fold_memory(db: Database, user: int, event: Event, payload: MemoryAdded | M
             *matched,
             event.seq,
             value,
+            m.scope.own_agent,
         ),
     )
     _drop_evidence(db, user, m.id)

@@ -39,6 +39,7 @@ CREATE TABLE exchanges (
     finished INTEGER NOT NULL,
     last_step INTEGER NOT NULL,
     first INTEGER NOT NULL,
+    own_agent TEXT NOT NULL,
     PRIMARY KEY (user_id, id)
 ) WITHOUT ROWID;
 CREATE INDEX exchanges_by_time ON exchanges (user_id, started, first);
@@ -48,12 +49,12 @@ CREATE TABLE sessions (
     user_id INTEGER NOT NULL,
     id TEXT NOT NULL,
     agent TEXT NOT NULL,
-    isolated INTEGER NOT NULL,
     exchanges INTEGER NOT NULL,
     started INTEGER NOT NULL,
     last INTEGER NOT NULL,
     first INTEGER NOT NULL,
-    PRIMARY KEY (user_id, id)
+    own_agent TEXT NOT NULL,
+    PRIMARY KEY (user_id, id, own_agent)
 ) WITHOUT ROWID;
 CREATE TABLE pages (
     user_id INTEGER NOT NULL,
@@ -111,6 +112,7 @@ CREATE TABLE memories (
     metadata TEXT NOT NULL,
     first INTEGER NOT NULL,
     value TEXT NOT NULL,
+    own_agent TEXT NOT NULL,
     PRIMARY KEY (user_id, id)
 ) WITHOUT ROWID;
 CREATE INDEX memories_by_time ON memories (user_id, created, first);

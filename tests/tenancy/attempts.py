@@ -129,8 +129,7 @@ class Dice:
         }
 
     def _agent(self) -> str:
-        """Not the isolated one's name: who speaks to an agent of that name by another key is heard by it."""
-        return self._dice.choice(("default", "rivals"))
+        return self._dice.choice(("default", "rivals", "hermit"))
 
     def _session(self) -> str:
         return self._dice.choice((*sorted(self._world.sessions), "s", "s", *ODD))
