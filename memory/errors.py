@@ -4,6 +4,7 @@ HearthError
 ├── BadInput                the caller: a field, its value, what was expected
 ├── NotFound                the caller: no such record in this scope
 ├── Held                    the operator: a legal hold keeps what was to be erased
+├── UnderHold               nobody: a legal hold was placed while this was in flight
 ├── StaleGeneration         nobody: the user was erased while this was in flight
 ├── PrivateSession          nobody: the session was switched to private while this was in flight
 ├── LeaseLost               nobody: another worker took over
@@ -45,6 +46,14 @@ class Held(HearthError):
         self.receipt, self.users = receipt, users
         whom = ", ".join(users[:5]) + ("…" if len(users) > 5 else "")
         super().__init__(f"a legal hold is on {whom}: erasure {receipt} waits until it is lifted")
+
+
+class UnderHold(HearthError):
+    """A legal hold is on these users, so that nothing of theirs may go."""
+
+    def __init__(self, users: tuple[str, ...]) -> None:
+        self.users = users
+        super().__init__(f"a legal hold is on {', '.join(users)}")
 
 
 class StaleGeneration(HearthError):

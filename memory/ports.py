@@ -378,12 +378,14 @@ class DueForgetting(msgspec.Struct, frozen=True, kw_only=True):
 class EventLog(Documents, PolicySettings, Protocol):
     """The append-only truth, and the views folded from it inside the append's own transaction."""
 
-    async def append(self, events: Sequence[Event]) -> None:
+    async def append(self, events: Sequence[Event], *, unless_held: bool = False) -> None:
         """Make `events` durable, all or none; when this returns they survive what `durability` promises.
 
-        An event whose id the log already has is skipped. Raises StaleGeneration if one carries an older
-        generation than its user's, PrivateSession if one is a call of a private session, LogUnavailable if
-        the log can't take it.
+        An event whose id the log already has is skipped. With `unless_held` it raises UnderHold if a legal
+        hold is on one of the users, of a tenant's erasure on any of the tenant's, looked at in the same
+        transaction: of a hold and an erasure at once one comes first. Raises StaleGeneration if one carries
+        an older generation than its user's, PrivateSession if one is a call of a private session,
+        LogUnavailable if the log can't take it.
         """
         ...
 

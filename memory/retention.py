@@ -10,7 +10,7 @@ from uuid import NAMESPACE_URL, uuid5
 from msgspec import structs
 
 from hearth.memory import metrics
-from hearth.memory.errors import NotFound, StaleGeneration
+from hearth.memory.errors import NotFound, StaleGeneration, UnderHold
 from hearth.memory.events.kinds import Event, MemoryForgotten, PageForgotten, Payload
 from hearth.memory.forgetting import for_good
 from hearth.memory.knowledge.library import Library
@@ -119,7 +119,7 @@ class Retention:
             )
             for ordinal, payload in enumerate(await self._payloads(tenant, one, reason))
         ]
-        if await self._append(events):
+        if await self._append(events, unless_held=True):
             metrics.OUTLIVED.labels(reason).inc()
 
     async def _payloads(self, tenant: str, one: Outlived, reason: str) -> Sequence[Payload]:
@@ -130,10 +130,10 @@ class Retention:
         words = [] if memory is None else await unsaid_pages(self._log, [memory])
         return [MemoryForgotten(memory=one.id, reason=reason), *words]
 
-    async def _append(self, events: Sequence[Event]) -> bool:
-        """False where the user was erased meanwhile: there is nothing left to forget."""
+    async def _append(self, events: Sequence[Event], *, unless_held: bool = False) -> bool:
+        """False where the user was erased meanwhile, so that nothing is left to forget, or is held now."""
         try:
-            await self._log.append(events)
-        except StaleGeneration:
+            await self._log.append(events, unless_held=unless_held)
+        except (StaleGeneration, UnderHold):
             return False
         return True

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NoReturn
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
 import msgspec
@@ -16,7 +16,7 @@ from hearth.memory.erasure.fragments import SALT_BYTES, WINDOW, fragments_of
 from hearth.memory.erasure.office import Inventory, Office
 from hearth.memory.erasure.receipt import Receipt, Step, What
 from hearth.memory.erasure.removals import Removal, of_exchange, of_memory, of_session
-from hearth.memory.errors import Held, StaleGeneration, Unavailable
+from hearth.memory.errors import Held, StaleGeneration, Unavailable, UnderHold
 from hearth.memory.events.kinds import ErasureChanged, Event, Payload, TenantErased, UserErased, happened
 from hearth.memory.ports import Clock, EventLog, LongTerm, MidTerm
 from hearth.memory.types import OFFICE, Scope
@@ -84,20 +84,26 @@ class Eraser:
         )
         if held := await self.held(tenant, receipt):
             await self._queue(tenant, receipt, held)
-        return await self.perform(tenant, receipt)
+        try:
+            return await self.perform(tenant, receipt, unless_held=True)
+        except UnderHold as error:
+            await self._queue(tenant, receipt, error.users)
 
     async def held(self, tenant: str, receipt: Receipt) -> tuple[str, ...]:
         """Users whose hold keeps it."""
         return tuple(one.user for one in await self._office.holds(tenant, user=receipt.user or None))
 
-    async def perform(self, tenant: str, receipt: Receipt, *, least: int = 0) -> Erased:
-        """`begin` for a receipt that there is already, whatever holds there are.
+    async def perform(
+        self, tenant: str, receipt: Receipt, *, least: int = 0, unless_held: bool = False
+    ) -> Erased:
+        """`begin` for a receipt that there is already, whatever holds there are unless it says so.
 
-        `least`: what the generation of the user, or of the tenant's users, becomes at least.
+        Raises UnderHold then. `least`: what the generation of the user, or of the tenant's users, becomes at
+        least.
         """
         for _ in range(_TRIES):
             try:
-                return await self._perform(tenant, receipt, least)
+                return await self._perform(tenant, receipt, least, unless_held)
             except StaleGeneration:
                 continue  # erased by somebody else meanwhile: once more, on what there is now
         raise StaleGeneration
@@ -123,7 +129,7 @@ class Eraser:
 
     # -- inside ----------------------------------------------------------------------------------------
 
-    async def _queue(self, tenant: str, receipt: Receipt, users: tuple[str, ...]) -> None:
+    async def _queue(self, tenant: str, receipt: Receipt, users: tuple[str, ...]) -> NoReturn:
         """Keep it for the day on which the hold is lifted, once; raises Held."""
         about = (receipt.what, receipt.user, receipt.record)
         for of, known in await self._office.open_erasures(limit=_OPEN):
@@ -132,7 +138,7 @@ class Eraser:
         await self.write(tenant, msgspec.structs.replace(receipt, state="held"))
         raise Held(receipt.id, users)
 
-    async def _perform(self, tenant: str, receipt: Receipt, least: int) -> Erased:
+    async def _perform(self, tenant: str, receipt: Receipt, least: int, unless_held: bool) -> Erased:
         now, event = self._clock.now(), receipt.event or uuid4().hex
         removal, generation, events = await self._events(tenant, receipt, event, least)
         gone = removal.gone if removal is not None else ()
@@ -152,7 +158,8 @@ class Eraser:
             salt=salt,
             fragments=await asyncio.to_thread(fragments_of, salt, sources),
         )
-        await self._log.append([*events, await self._noted(tenant, receipt)])
+        noted = await self._noted(tenant, receipt)
+        await self._log.append([*events, noted], unless_held=unless_held)
         return Erased(receipt=receipt, removal=removal, generation=generation)
 
     async def _events(

@@ -15,7 +15,7 @@ from hearth.memory.erasure.files import Files
 from hearth.memory.erasure.ledger import Entry, Ledger
 from hearth.memory.erasure.office import Office
 from hearth.memory.erasure.receipt import Receipt, Scanned, Step
-from hearth.memory.errors import HearthError, NotFound
+from hearth.memory.errors import HearthError, NotFound, UnderHold
 from hearth.memory.events.archiving import Archiving
 from hearth.memory.ports import Clock, EventLog, LongTerm, Shared, ShortTerm
 from hearth.memory.types import Page, Scope
@@ -97,7 +97,9 @@ class Purger:
         if await self._eraser.held(tenant, receipt):
             return None
         try:
-            return (await self._eraser.perform(tenant, receipt)).receipt
+            return (await self._eraser.perform(tenant, receipt, unless_held=True)).receipt
+        except UnderHold:
+            return None  # placed again meanwhile
         except NotFound:
             now = self._clock.now()
             return msgspec.structs.replace(receipt, state="pending", unreachable_at=now)

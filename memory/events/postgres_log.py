@@ -51,10 +51,11 @@ _OTHERS = (
 class _Append:
     """Events that are to be appended together, and who waits for it."""
 
-    __slots__ = ("error", "events", "future")
+    __slots__ = ("error", "events", "future", "unless_held")
 
-    def __init__(self, events: Sequence[Event]) -> None:
+    def __init__(self, events: Sequence[Event], *, unless_held: bool) -> None:
         self.events = events
+        self.unless_held = unless_held
         self.error: HearthError | None = None
         self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -180,12 +181,12 @@ class PostgresLog(SqlLog):
         """See `SqlLog.in_use`: whether the server lists connections of others than copies."""
         return await self.ask(lambda db: number_of(db.execute(_OTHERS)) > 0)
 
-    async def append(self, events: Sequence[Event]) -> None:
+    async def append(self, events: Sequence[Event], *, unless_held: bool = False) -> None:
         """See `EventLog.append`. Appends that come while a commit is under way share the next one."""
         if not events:
             return
         self._check_ready()
-        one = _Append(events)
+        one = _Append(events, unless_held=unless_held)
         self._waiting.append(one)
         if self._committing is None or self._committing.done():
             self._committing = asyncio.create_task(self._commit_all(), name="hearth-postgres-commit")
@@ -312,11 +313,12 @@ class PostgresLog(SqlLog):
 
 def _append_all(db: PostgresDatabase, batch: Sequence[_Append]) -> None:
     """Append what can be; the others learn why not, and nothing of them is written."""
-    known = rows.Known(db, [event for one in batch for event in one.events])
+    events = [event for one in batch for event in one.events]
+    known = rows.Known(db, events, holds=any(one.unless_held for one in batch))
     for one in batch:
         one.error = None
         try:
-            rows.append_known(db, known, one.events)
+            rows.append_known(db, known, one.events, unless_held=one.unless_held)
         except LogUnavailable:
             raise
         except HearthError as error:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from hearth.memory.errors import BadInput, PrivateSession, StaleGeneration, UnknownEvent
+from hearth.memory.errors import BadInput, PrivateSession, StaleGeneration, UnderHold, UnknownEvent
 from hearth.memory.events import views
 from hearth.memory.events.archive import payload_of
 from hearth.memory.events.codec import Encoded, encode, micros, moment
@@ -25,6 +25,7 @@ from hearth.memory.events.kinds import (
 from hearth.memory.events.seal import Content, Envelope, seal_content, seal_envelope
 from hearth.memory.events.sql import NAMED, Database, Encrypts, Row, marks, number_of, tenant_key
 from hearth.memory.events.texts import secret_of
+from hearth.memory.types import OFFICE
 
 EVENTS = (
     "SELECT e.seq, e.id, u.tenant, u.name, e.agent, e.session, e.generation, e.occurred, e.parent,"
@@ -92,8 +93,12 @@ class Known:
     It holds for the open transaction and is kept up to date with what that appends.
     """
 
-    def __init__(self, db: Database, events: Sequence[Event]) -> None:
-        self.places = db.places({(event.tenant, event.user) for event in events})
+    def __init__(self, db: Database, events: Sequence[Event], *, holds: bool = False) -> None:
+        """`holds`: whether holds are looked at. Their place in the log is taken too, so that none is placed
+        meanwhile.
+        """
+        offices = {(event.tenant, OFFICE) for event in events if holds}
+        self.places = db.places({(event.tenant, event.user) for event in events} | offices)
         self.users: dict[tuple[str, str], _User] = {}
         self.ids: set[str] = set()
         self.forgotten: dict[tuple[str, str, str], int] = {}
@@ -179,20 +184,44 @@ _NAMED_AT_ONCE = 250
 """Events looked up by one statement; five values each."""
 
 
-def append(db: Database, events: Sequence[Event], *, drop_stale: bool = False) -> None:
+def append(
+    db: Database, events: Sequence[Event], *, drop_stale: bool = False, unless_held: bool = False
+) -> None:
     """Add the events and fold them, in the open transaction.
 
-    Raises StaleGeneration, unless `drop_stale`: then such events are left out. Raises PrivateSession for a
-    call of a private session, BadInput for a generation that the user never had. Whatever it raises, nothing
-    was added.
+    Raises UnderHold with `unless_held`, as `EventLog.append` has it; StaleGeneration, unless `drop_stale`:
+    then such events are left out; PrivateSession for a call of a private session, BadInput for a generation
+    that the user never had. Whatever it raises, nothing was added.
     """
-    append_known(db, Known(db, events), events, drop_stale=drop_stale)
+    known = Known(db, events, holds=unless_held)
+    append_known(db, known, events, drop_stale=drop_stale, unless_held=unless_held)
 
 
-def append_known(db: Database, known: Known, events: Sequence[Event], *, drop_stale: bool = False) -> None:
+def append_known(
+    db: Database,
+    known: Known,
+    events: Sequence[Event],
+    *,
+    drop_stale: bool = False,
+    unless_held: bool = False,
+) -> None:
     """`append` for some of the events that `known` was made for."""
+    if unless_held and (held := _held(db, events)):
+        raise UnderHold(held)
     for event, encoded in _taken(known, events, drop_stale=drop_stale):
         _write(db, known, event, encoded)
+
+
+def _held(db: Database, events: Sequence[Event]) -> tuple[str, ...]:
+    """Users of the events on whom a hold is."""
+    held: set[str] = set()
+    for tenant in {event.tenant for event in events}:
+        mine = [event for event in events if event.tenant == tenant]
+        names = {event.user for event in mine}
+        found = db.execute(f"SELECT name FROM holds WHERE user_id = {NAMED}", (tenant, OFFICE))
+        every = any(isinstance(event.payload, TenantErased) for event in mine)
+        held |= {row[0] for row in found if every or row[0] in names}
+    return tuple(sorted(held))
 
 
 def _taken(known: Known, events: Sequence[Event], *, drop_stale: bool) -> list[tuple[Event, Encoded]]:

@@ -109,7 +109,7 @@ class SqlLog(SqlOffice, ABC):
         """Finish the appends under way and let go. Closing twice is no error."""
 
     @abstractmethod
-    async def append(self, events: Sequence[Event]) -> None:
+    async def append(self, events: Sequence[Event], *, unless_held: bool = False) -> None:
         """See `EventLog.append`."""
 
     @abstractmethod

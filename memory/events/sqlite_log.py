@@ -116,10 +116,10 @@ class SqliteLog(SqlLog):
         """See `SqlLog.compact`. Writes the file anew, which appends wait for."""
         await self._running().vacuum()
 
-    async def append(self, events: Sequence[Event]) -> None:
+    async def append(self, events: Sequence[Event], *, unless_held: bool = False) -> None:
         """See `EventLog.append`."""
         if events:
-            await self._write(lambda db: rows.append(db, events))
+            await self._write(lambda db: rows.append(db, events, unless_held=unless_held))
 
     @property
     def partitions(self) -> int:

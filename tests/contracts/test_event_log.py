@@ -9,11 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from hearth.memory.errors import BadInput, StaleGeneration
+from hearth.memory.errors import BadInput, StaleGeneration, UnderHold
 from hearth.memory.events import finding
 from hearth.memory.events.kinds import (
     Event,
     ExchangeEnriched,
+    HoldLifted,
+    HoldPlaced,
     MemoryAdded,
     MemoryChanged,
     MemoryWithdrawn,
@@ -63,6 +65,32 @@ async def hit(
 
 
 # -- appending and reading ----------------------------------------------------------------------------------
+
+
+async def test_a_hold_and_an_erasure_at_once_come_one_after_the_other(log: EventLog) -> None:
+    """Whatever was known before: once a hold is in the log nothing of its user goes, until it is lifted.
+
+    Begun at the same moment, either the erasure is refused, or it was there first.
+    """
+    lost: list[str] = []
+    for number in range(8):
+        user = f"user {number}"
+        await log.append([step(user=user)])
+        erasing = log.append([erase(2, user=user)], unless_held=True)
+        placing = log.append([event(HoldPlaced(user=user, reason="case 7", by="admin"), user=OFFICE)])
+        both = (erasing, placing) if number % 2 else (placing, erasing)
+        errors = [one for one in await asyncio.gather(*both, return_exceptions=True) if one]
+        assert all(isinstance(one, UnderHold) and one.users == (user,) for one in errors)
+        lost += [user] if errors else []
+        assert await log.generation("acme", user) == (1 if errors else 2)
+    assert lost, "of none was the hold first"
+    held = lost[0]
+    for gone in (erase(2, user=held), event(TenantErased(generation=3), user=OFFICE)):
+        with pytest.raises(UnderHold):
+            await log.append([gone], unless_held=True)
+    await log.append([event(HoldLifted(user=held, reason="", by="admin"), user=OFFICE)])
+    await log.append([erase(2, user=held)], unless_held=True)
+    assert await log.generation("acme", held) == 2
 
 
 async def test_events_come_back_whole_and_in_order(log: EventLog) -> None:

@@ -28,12 +28,12 @@ class TroubledLog:
         self.open.set()
         self.broken = False
 
-    async def append(self, events: Sequence[Event]) -> None:
+    async def append(self, events: Sequence[Event], *, unless_held: bool = False) -> None:
         """The log's append, after the trouble."""
         await self.open.wait()
         if self.broken:
             raise LogUnavailable("the disk is gone")
-        await self.log.append(events)
+        await self.log.append(events, unless_held=unless_held)
 
 
 @pytest.fixture(name="troubled")
