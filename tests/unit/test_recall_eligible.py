@@ -20,6 +20,7 @@ def _alike(one: set[str], other: set[str]) -> bool:
 def test_a_text_is_admitted_unless_one_before_has_nearly_its_words(
     texts: list[set[str]], data: st.DataObject
 ) -> None:
+    """As comparing it with each one before says."""
     near = [text ^ data.draw(st.sets(st.sampled_from(_WORDS), max_size=4)) for text in texts]
     shown = Shown()
     before: list[set[str]] = []
@@ -31,6 +32,7 @@ def test_a_text_is_admitted_unless_one_before_has_nearly_its_words(
 
 
 def test_texts_without_words_are_the_same_only_where_they_are_equal() -> None:
+    """Marks alone share no word."""
     shown = Shown()
     assert shown.admits("?!")
     assert not shown.admits("?!")
