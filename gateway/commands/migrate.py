@@ -41,8 +41,8 @@ def migrate(
 ) -> None:
     """Copy a memory to other stores and compare both; exit code 1 if they are not the same.
 
-    Stop its gateways and workers first. The source stays as it is. What was interrupted goes on when the
-    command is called again.
+    Stop its gateways and workers first. The source stays as it is; nothing may have been started on the
+    target before. What was interrupted goes on when the command is called again.
 
     Example: hearth migrate files.yaml servers.yaml
     """
