@@ -362,7 +362,8 @@ def _own_agent(event: Event, step: Step) -> str:
 def _fold_session(db: Database, user: int, event: Event, step: Step, at: int) -> None:
     """The session has one exchange more where this is the first step of one."""
     db.execute(
-        "INSERT INTO sessions AS s VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7)"
+        "INSERT INTO sessions AS s (user_id, id, agent, exchanges, started, last, first, own_agent)"
+        " VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7)"
         " ON CONFLICT (user_id, id, own_agent) DO UPDATE SET exchanges = s.exchanges"
         " + (SELECT count(*) FROM exchanges x WHERE x.user_id = ?1 AND x.id = ?8 AND x.first = ?6),"
         " started = CASE WHEN excluded.started < s.started THEN excluded.started ELSE s.started END,"

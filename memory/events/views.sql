@@ -48,12 +48,12 @@ CREATE INDEX exchanges_open ON exchanges (finished) WHERE state = 'open';
 CREATE TABLE sessions (
     user_id INTEGER NOT NULL,
     id TEXT NOT NULL,
+    own_agent TEXT NOT NULL,
     agent TEXT NOT NULL,
     exchanges INTEGER NOT NULL,
     started INTEGER NOT NULL,
     last INTEGER NOT NULL,
     first INTEGER NOT NULL,
-    own_agent TEXT NOT NULL,
     PRIMARY KEY (user_id, id, own_agent)
 ) WITHOUT ROWID;
 CREATE TABLE pages (
