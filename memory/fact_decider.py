@@ -81,7 +81,7 @@ class FactDecider:
         """What the page's user asks to forget, once."""
         if not isinstance(event.payload, PageClosed):
             return []
-        request = forget_request(as_stored(page).user_text)
+        request = None if page.by_other else forget_request(as_stored(page).user_text)
         if request is None or await self._log.forgetting(event.tenant, event.user, page.id) is not None:
             return []
         return await decide(self._log, self._extractor, page, request, now=event.occurred_at)

@@ -120,6 +120,8 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, tag="page", tag_field="rec
     user_name: str = ""
     """Speaker's name where the source gives one (imports); empty for live traffic."""
     reply_name: str = ""
+    by_other: bool = False
+    """True where somebody else than the user spoke on the user's side: it is recalled, and states nothing."""
     user_shown: str = ""
     """What pictures and files that came with the text show: it is found by that, and a block has it not."""
     reply_shown: str = ""
@@ -593,6 +595,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     """See Page."""
     user_name: str = ""
     reply_name: str = ""
+    by_other: bool = False
     user_shown: str = ""
     """See Page."""
     reply_shown: str = ""

@@ -77,7 +77,7 @@ def agreed(said: CandidateFact) -> CandidateFact:
 
 def promises(page: Page) -> list[CandidateFact]:
     """What the assistant promised the user in its reply; nothing where the user plays or works on a text."""
-    if not page.reply_text or not own_words(page.user_text):
+    if page.by_other or not page.reply_text or not own_words(page.user_text):
         return []
     return list(_promises(page.reply_text))[:_MOST]
 

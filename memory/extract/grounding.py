@@ -42,7 +42,7 @@ class Shown(NamedTuple):
 
 def shown(page: Page, before: str = "") -> Shown:
     """The page as the model may see it; `words` is empty where nothing of it is the user's own."""
-    return Shown(page, own_words(page.user_text), before)
+    return Shown(page, "" if page.by_other else own_words(page.user_text), before)
 
 
 class Grounded(NamedTuple):

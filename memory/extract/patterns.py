@@ -145,6 +145,8 @@ class Tongue:
     """Keys that such a clause has none of: `i`."""
     severs: frozenset[str]
     """Conjunctions behind which a clause lacks nothing: `so no cats`."""
+    chained: re.Pattern[str]
+    """Before `and a`: what follows is a second thing that the speaker is, and no second object."""
     copulas: tuple[str, ...]
     """What may lack behind somebody else: nothing, `is`."""
     relations: tuple[tuple[str, re.Pattern[str]], ...]
@@ -247,6 +249,7 @@ class _Guards(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     firsts: str = _NOTHING
     bare_keys: str = ""
     severs: str = ""
+    chained: str = ""
     copulas: str = ""
 
 
@@ -391,6 +394,7 @@ def _tongue(given: _File, words: Mapping[str, str]) -> Tongue:
         firsts=compiled(guards.firsts),
         bare_keys=guards.bare_keys,
         severs=listed(guards.severs),
+        chained=compiled(guards.chained),
         copulas=tuple(guards.copulas.split("|")) if guards.copulas else (" ",),
         relations=tuple((name, compiled(text)) for name, text in given.relations.items()),
     )

@@ -161,9 +161,20 @@ class _Reader:
         elif (match := words.match(text, clause.start, end)) is not None:
             yield found(match), ""
         elif not pattern.full:
+            if pattern.attribute == "occupation" and self._is_object(clause):
+                return
             lacks_it = first and (pattern.bare or self._tongue.firsts.match(text, clause.start, end))
             bare = self._tongue.bare if lacks_it and not self._titles(clause) else ()
             yield from self._without_subject(words, clause, (*lacking, *bare))
+
+    def _is_object(self, clause: Clause) -> bool:
+        """`and a mixer` may go on with what is bought, where the speaker is not said to be a thing."""
+        word = _NEXT.match(self._text, clause.start)
+        if clause.after not in self._tongue.joining or word is None:
+            return False
+        goes_on = word[1].casefold() in self._tongue.articles
+        before = self._tongue.chained.search(self._text, self._sentence.start, clause.start)
+        return goes_on and before is None
 
     def _recalls(self, clause: Clause) -> bool:
         """`can you remember that I park on level 3?` is asked, and told."""

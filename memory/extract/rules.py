@@ -10,9 +10,10 @@ from typing import Final
 import msgspec
 
 from hearth.memory.extract.forgetting import without_request
+from hearth.memory.extract.forms import Field, fields
 from hearth.memory.extract.patterns import book
 from hearth.memory.extract.reading import Stated, stated
-from hearth.memory.extract.spans import Sentence, own_words, sentences
+from hearth.memory.extract.spans import LOOKED_AT, Sentence, own_words, sentences
 from hearth.memory.extract.when import When, shown, start_of, times
 from hearth.memory.recall.dates import local_day
 from hearth.memory.types import Act, CandidateFact, Page
@@ -64,7 +65,7 @@ class RuleExtractor:
 
     def extract(self, page: Page) -> list[CandidateFact]:
         """What the user states, in order; nothing of most messages. Pure, and linear in the text's length."""
-        text = without_request(own_words(page.user_text))
+        text = "" if page.by_other else without_request(own_words(page.user_text))
         if _UNSERIOUS.search(text):
             return []
         found: dict[tuple[str, ...], CandidateFact] = {}
@@ -75,9 +76,26 @@ class RuleExtractor:
                     found.setdefault(
                         (fact.subject, fact.attribute, fact.value or fact.statement, fact.act), fact
                     )
-            if (ended := _without_work(page, text, sentence)) is not None:
+            left = any(fact.attribute == "employer" and fact.act == "ends" for fact in found.values())
+            if not left and (ended := _without_work(page, text, sentence)) is not None:
                 found.setdefault(("user", "employer", ended.statement, ended.act), ended)
+        for field in fields(page.user_text[:LOOKED_AT]) if text else ():
+            found.setdefault(("user", field.attribute, field.value, field.act), _of_form(page, field))
         return _of_known_people(list(found.values()))[:_MOST]
+
+
+def _of_form(page: Page, field: Field) -> CandidateFact:
+    """A form's line; the statement is the line itself."""
+    quote = page.user_text[field.start : field.end]
+    return CandidateFact(
+        statement=f"{quote[:1].upper()}{quote[1:]}.",
+        quote=quote,
+        attribute=field.attribute,
+        value=field.value,
+        act=field.act,
+        confidence=_LESS_SURE,
+        importance=_IMPORTANCE.get(field.attribute, _USUAL),
+    )
 
 
 def _without_work(page: Page, text: str, sentence: Sentence) -> CandidateFact | None:

@@ -86,6 +86,7 @@ def assemble(steps: Sequence[Event], *, over: bool = False) -> Page | None:
         reply_text="\n\n".join(texts),
         user_name=step.user_name,
         reply_name=step.reply_name,
+        by_other=step.by_other,
         user_shown=step.user_shown,
         reply_shown=step.reply_shown,
         occurred_at=live[0].occurred_at,

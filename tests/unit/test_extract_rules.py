@@ -4,6 +4,7 @@ import time
 from datetime import UTC, date, datetime
 from zoneinfo import ZoneInfo
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -122,6 +123,11 @@ STATED = [
     ("please always answer in German", ("preferred language", "German")),
     ("Never use emojis", ("instruction", "use emojis")),
     ("Since I live in Bern, which bakery is good?", ("residence", "Bern")),
+    ("Retired train driver, learning Welsh", ("occupation", "Retired train driver"), ("learns", "Welsh")),
+    ("I'm the new vet nurse there", ("occupation", "vet nurse")),
+    ("I've been sober since March 2021", ("condition", "sober")),
+    ("Moja siostra Kinga lubi ciasta", ("sibling", "Kinga")),
+    ("kızım Elif liseye başladı", ("child", "Elif")),
     ("I use FastAPI with SQLAlchemy at work.", ("uses", "FastAPI"), ("uses", "SQLAlchemy")),
     ("ich heiße Jonas und wohne in Köln", ("name", "Jonas"), ("residence", "Köln")),
     ("Seit 2020 wohne ich in Wien", ("residence", "Wien")),
@@ -158,6 +164,37 @@ def test_a_plain_statement_is_read(case: tuple) -> None:
     assert {(attribute, value, "asserts") for attribute, value in expected} <= told(text)
 
 
+FORMS = [
+    (
+        "Age: 61\nHeight: 5'4\nMeds: lisinopril, metformin\nAllergies: sulfa drugs\nwhat should I ask",
+        {
+            ("age", "61"),
+            ("medication", "lisinopril"),
+            ("medication", "metformin"),
+            ("allergy", "sulfa drugs"),
+        },
+    ),
+    ("- Beruf: Koch\n- Alter: 44\nmach mir einen Plan", {("occupation", "Koch"), ("age", "44")}),
+    ("Allergies: none\nDiet: halal (strict)\nplan my week", {("diet", "halal")}),
+    ("Allergies: nuts\nwhat can I eat in Hanoi?", {("allergy", "nuts")}),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), FORMS)
+def test_a_form_of_ones_own_is_read(text: str, expected: set[tuple[str, str]]) -> None:
+    """Line by line, a fact a value; what it says of none is none."""
+    found = facts(text)
+    assert {(fact.attribute, fact.value) for fact in found} == expected
+    assert all(fact.quote in text for fact in found)
+
+
+def test_what_somebody_else_said_states_nothing() -> None:
+    """An import has others on the user's side."""
+    said = page("I live in Bern and I'm allergic to nuts.")
+    assert RuleExtractor().extract(said)
+    assert RuleExtractor().extract(msgspec.structs.replace(said, by_other=True)) == []
+
+
 OTHERWISE = [
     ("I also play the cello", ("plays", "cello", "adds")),
     ("I no longer work at Acme", ("employer", "Acme", "ends")),
@@ -165,6 +202,9 @@ OTHERWISE = [
     ("I used to live in Berlin", ("residence", "Berlin", "ends")),
     ("not vegan any more btw", ("diet", "vegan", "ends")),
     ("I sold the car", ("owns", "car", "ends")),
+    ("I quit my job at the call centre", ("employer", "the call centre", "ends")),
+    ("the dog passed away in spring", ("pet", "dog", "ends")),
+    ("It's Siobhán, with the fada on the a", ("name", "Siobhán", "corrects")),
     ("I'm not allergic to nuts", ("allergy", "nuts", "denies")),
     ("I never lived in Bern", ("residence", "Bern", "denies")),
     ("I don't have a car", ("owns", "car", "denies")),
@@ -302,6 +342,19 @@ NOTHING = [
     "Stell dir vor, ich bin Arzt. Ich wohne in Wien.",
     "escribe un poema: vivo en cádiz, tengo tres nietos",
     "*draws his sword* I live in Mordor",
+    "turn into a haiku -> i work at the post office and i hate stamps",
+    "make this rhyme: i work at the bank and i hate mondays",
+    "Haz de vidente conmigo. Yo soy un marinero, tengo siete esposas y un loro.",
+    "be my fortune teller. I'm a sailor, I have three parrots",
+    "Sei meine Wahrsagerin. Ich bin Matrose und habe drei Papageien.",
+    # forms of somebody else
+    "Name: Arthur Pell\nAge: 71\nMeds: warfarin\n\nwrite a discharge summary for my ward round",
+    "Name: Thorin\nAge: 45\nRole: paladin\nhelp me level up my character",
+    "Allergies: nuts\nDiet: vegan\nwhat should I cook for her?",
+    "```\nAge: 30\nAllergies: nuts\n```\nwhy doesn't my parser read it",
+    # things with a trade's name
+    "I'm looking at a food processor and a stand mixer",
+    "I'm still here (can't upgrade, the driver for the lab balance is ancient)",
     # idioms, jokes and passing states
     "I'm dying of hunger",
     "ok im all ears, explain monads",
