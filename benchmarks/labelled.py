@@ -1,7 +1,7 @@
 """Labelled exchanges, and which of the facts that an extractor read from one are right.
 
-`exchanges-dev.json` is what an extractor is developed against, `exchanges-held.json` and
-`exchanges-fresh.json` are for measuring alone. All are made up. What a label of theirs means:
+`exchanges-dev.json`, `exchanges-held.json` and `exchanges-fresh.json` are what an extractor is developed
+against, `exchanges-blind.json` is for measuring alone. All are made up. What a label of theirs means:
 
 - `facts` are what a careful reader keeps of the user's own words: what holds beyond the conversation. Passing
   states, what a request is about, text that a task is given (to translate, correct, sum up), play and
@@ -30,7 +30,9 @@ import msgspec
 
 from hearth.memory.types import Act, CandidateFact, Page, Scope, utc
 
-HALVES = {half: Path(__file__).with_name(f"exchanges-{half}.json") for half in ("dev", "held", "fresh")}
+HALVES = {
+    half: Path(__file__).with_name(f"exchanges-{half}.json") for half in ("dev", "held", "fresh", "blind")
+}
 SCOPE = Scope(tenant="t", user="u")
 
 
