@@ -59,13 +59,13 @@ SIZES = (1, 2, 3, 5, 10, 30, 100, 10**6, 10**6, 10**6)
 SHARES = {
     "true": 0.12,
     "true, all pages": 0.12,
-    "true, of oneself": 0.12,
-    "fact": 0.12,
+    "true, of oneself": 0.16,
+    "fact": 0.15,
     "fact, all pages": 0.10,
-    "foreign": 0.08,
-    "foreign, all pages": 0.07,
+    "foreign": 0.10,
+    "foreign, all pages": 0.09,
     "foreign, of oneself": 0.02,
-    "hard": 0.03,
+    "hard": 0.01,
     "everyday": 0.10,
     "everyday, all pages": 0.09,
     "other fact": 0.05,
@@ -76,12 +76,12 @@ SECOND, THIRD, SIXTH = 2, 3, 6
 """Of what there is more than enough of, one in so many is an example."""
 FOLDS = 5
 SIGNALS = {
-    "embedder": ("cosine", "size", "coverage", "related", "personal", "named", "named_coverage"),
-    "lexical": ("size", "coverage", "lexical", "related", "personal", "named"),
-    "unknown": ("margin", "size", "coverage", "lexical", "related", "personal", "named"),
+    "embedder": ("cosine", "size", "coverage", "related", "personal", "speaker", "named", "named_coverage"),
+    "lexical": ("size", "coverage", "lexical", "related", "personal", "speaker", "named"),
+    "unknown": ("margin", "size", "coverage", "lexical", "related", "personal", "speaker", "named"),
 }
 NOT_NEGATIVE = frozenset(
-    {"cosine", "margin", "coverage", "lexical", "related", "personal", "named", "named_coverage"}
+    {"cosine", "margin", "coverage", "lexical", "related", "personal", "speaker", "named", "named_coverage"}
 )
 """Signals of which more can't mean less relevance: a coefficient that comes out negative is left out."""
 ROUNDS = 5

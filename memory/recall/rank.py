@@ -13,6 +13,7 @@ from hearth.memory.recall.cues import concerns_self
 from hearth.memory.recall.pieces import NONE, Pieces
 from hearth.memory.recall.policy import Weights
 from hearth.memory.recall.pool import Numbers, Pool, margins
+from hearth.memory.recall.speakers import named_speakers
 from hearth.memory.recall.time_signals import time_signals
 from hearth.memory.types import Page, Query, Record
 
@@ -81,7 +82,7 @@ def _speaker(records: Sequence[Record], pieces: Pieces, question: str) -> Number
 
     Where speakers have names, the question names one; where they have none, it is about the user's self.
     """
-    asked_of = _named(records, question)
+    asked_of = named_speakers(records, question)
     of_self = float(concerns_self(question))
     if len(asked_of) != 1 and not of_self:
         return np.zeros(len(pieces.all))
@@ -94,14 +95,6 @@ def _speaker(records: Sequence[Record], pieces: Pieces, question: str) -> Number
         ],
         dtype=np.float64,
     )
-
-
-def _named(records: Sequence[Record], question: str) -> frozenset[str]:
-    """The speakers of those records whose names stand in the question, where the source gives names."""
-    pages = [record for record in records if isinstance(record, Page)]
-    names = {name for page in pages for name in (page.user_name, page.reply_name) if name}
-    folded = question.casefold()
-    return frozenset(name for name in names if name.casefold() in folded)
 
 
 def _recency(records: Sequence[Record], now: datetime, half_life: float) -> Numbers:

@@ -11,6 +11,7 @@ and 0.8 for another. `relevance.json` holds one set of coefficients an embedder,
     lexical         natural logarithm of 1 + the lexical score
     related         how far the words of one of its sides are the question's content words or related to them
     personal        1 if the question is about the user's own affairs
+    speaker         1 if the question names one of those who speak in the memory, where they have names
     named           1 if the question names somebody or something that the candidate tells of
     named_coverage  coverage where that is so: elsewhere another language may be the reason for none
 
@@ -35,6 +36,7 @@ from hearth.memory.recall.cues import asks, concerns_self, is_small_talk, speaks
 from hearth.memory.recall.function_words import FUNCTION_WORDS
 from hearth.memory.recall.lexical import analyzed
 from hearth.memory.recall.pool import Numbers, Pool, margins
+from hearth.memory.recall.speakers import named_speakers
 from hearth.memory.recall.unanswered import only_asks, says_nothing
 from hearth.memory.tiers.indexed import record_text
 from hearth.memory.types import Memory, Page, Record
@@ -176,6 +178,7 @@ def relevance_signals(pool: Pool, question: str) -> Mapping[str, Numbers]:
         "lexical": np.log1p(pool.lexical),
         "related": pool.related.max(axis=0),
         "personal": np.full(count, float(concerns_self(question))),
+        "speaker": np.full(count, float(bool(named_speakers(pool.records, question)))),
         "named": named,
         "named_coverage": named * pool.coverage,
     }
