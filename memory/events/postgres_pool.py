@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import socket
 import threading
 import time
@@ -178,4 +179,9 @@ def check_address(url: str) -> None:
         conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:
         said = str(error).strip().replace(url, "it")
-        raise BadInput("postgres_url", "its value", f"an address that PostgreSQL can read ({said})") from None
+        raise BadInput("postgres_url", _shown(url), f"an address that PostgreSQL can read ({said})") from None
+
+
+def _shown(url: str) -> str:
+    """The address without what may be secret: user, password and parameters."""
+    return re.sub(r"//[^/]*@", "//…@", url.partition("?")[0])
