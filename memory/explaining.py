@@ -13,7 +13,7 @@ import msgspec
 
 from hearth.memory.engine import Engine
 from hearth.memory.errors import NotFound
-from hearth.memory.events.kinds import StepCaptured
+from hearth.memory.events.kinds import StepCaptured, scope_of
 from hearth.memory.past import past
 from hearth.memory.recall.explain import before_of
 from hearth.memory.types import Conditions, Query, Ranked, Record, Scope, Scored, Step
@@ -57,7 +57,7 @@ async def told(engine: Engine, tenant: str, user: str, trace: str) -> Told:
     if not steps:
         raise NotFound
     event, step = steps[0]
-    scope = Scope(tenant=tenant, user=user, agent=event.agent, session=event.session, isolated=step.isolated)
+    scope = scope_of(event, step)
     exchange = await engine.log.exchange(tenant, user, step.exchange)
     query = Query(
         text=step.user_text,

@@ -21,6 +21,7 @@ from hearth.memory.events.kinds import (
     PageSegmented,
     RecallDrawn,
     StepCaptured,
+    scope_of,
 )
 from hearth.memory.ports import EventLog, KnownSegment, MidTerm, Standing
 from hearth.memory.story import Story, Subject, chapters, subject_in
@@ -234,8 +235,7 @@ def _owner_of(event: Event) -> str | None:
         case MemoryAdded(memory=record) | MemoryChanged(memory=record) | PageClosed(page=record):
             return record.scope.owner
         case StepCaptured(step=step):
-            here = Scope(tenant=event.tenant, user=event.user, agent=event.agent, isolated=step.isolated)
-            return here.owner
+            return scope_of(event, step).owner
         case _:
             return None
 

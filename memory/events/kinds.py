@@ -557,3 +557,14 @@ def happened(
         parent=parent,
         payload=payload,
     )
+
+
+def scope_of(event: Event, step: Step) -> Scope:
+    """Whose a captured step is, and in which session: the event alone does not tell an isolated agent."""
+    return Scope(
+        tenant=event.tenant,
+        user=event.user,
+        agent=event.agent,
+        session=event.session,
+        isolated=step.isolated,
+    )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from hearth.memory.events.kinds import UNKNOWN, Event, StepCaptured
+from hearth.memory.events.kinds import UNKNOWN, Event, StepCaptured, scope_of
 from hearth.memory.ports import EventLog
-from hearth.memory.types import Scope
 
 
 async def placed(event: Event, log: EventLog) -> Event:
@@ -22,7 +21,7 @@ async def placed(event: Event, log: EventLog) -> Event:
     if known is not None:
         return msgspec.structs.replace(event, session=known.scope.session)
     state = await log.open_call(
-        Scope(tenant=event.tenant, user=event.user, agent=event.agent, isolated=step.isolated),
+        msgspec.structs.replace(scope_of(event, step), session=""),
         tails=step.tails_before,
         retry_key="",
         response_id="",

@@ -56,6 +56,7 @@ from hearth.memory.events.kinds import (
     SystemRefused,
     TenantErased,
     UserErased,
+    scope_of,
 )
 from hearth.memory.events.seal import Content, seal_content
 from hearth.memory.events.sql import STORED, Database, marks
@@ -349,14 +350,9 @@ def _fold_exchange(db: Database, user: int, event: Event, step: Step, at: int) -
         " finished = CASE WHEN excluded.finished < x.finished THEN x.finished ELSE excluded.finished END",
         (
             *(*named, event.session, parent, state, started, at, event.seq, event.seq),
-            _own_agent(event, step),
+            scope_of(event, step).own_agent,
         ),
     )
-
-
-def _own_agent(event: Event, step: Step) -> str:
-    """As `Scope.own_agent` of what the step is part of."""
-    return event.agent if step.isolated else ""
 
 
 def _fold_session(db: Database, user: int, event: Event, step: Step, at: int) -> None:
@@ -370,7 +366,7 @@ def _fold_session(db: Database, user: int, event: Event, step: Step, at: int) ->
         " last = CASE WHEN excluded.last < s.last THEN s.last ELSE excluded.last END",
         (
             *(user, event.session, event.agent, micros(event.occurred_at), at, event.seq),
-            *(_own_agent(event, step), step.exchange),
+            *(scope_of(event, step).own_agent, step.exchange),
         ),
     )
 

@@ -7,10 +7,10 @@ from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
 
-from hearth.memory.events.kinds import Event, PageClosed, PageMoved, Payload, StepCaptured
+from hearth.memory.events.kinds import Event, PageClosed, PageMoved, Payload, StepCaptured, scope_of
 from hearth.memory.ports import ExchangeState
 from hearth.memory.tiers.branches import Tree, follow, is_dead, nearest_page
-from hearth.memory.types import Page, Scope, Step
+from hearth.memory.types import Page, Step
 
 _NAMESPACE = uuid5(NAMESPACE_URL, "hearth:decision")
 
@@ -74,13 +74,7 @@ def assemble(steps: Sequence[Event], *, over: bool = False) -> Page | None:
     step = step_of(event)
     return Page(
         id=step.exchange,
-        scope=Scope(
-            tenant=event.tenant,
-            user=event.user,
-            agent=event.agent,
-            session=event.session,
-            isolated=step.isolated,
-        ),
+        scope=scope_of(event, step),
         generation=event.generation,
         user_text=step.user_text,
         reply_text="\n\n".join(texts),
