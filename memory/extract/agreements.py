@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from msgspec import structs
 
 from hearth.memory.extract.attributes import AGENT, is_single
-from hearth.memory.extract.spans import own_words, sentences
+from hearth.memory.extract.spans import own_words, sentences, users_words
 from hearth.memory.types import CandidateFact, Page
 
 _BOOK: Final = "agreements.toml"
@@ -77,7 +77,7 @@ def agreed(said: CandidateFact) -> CandidateFact:
 
 def promises(page: Page) -> list[CandidateFact]:
     """What the assistant promised the user in its reply; nothing where the user plays or works on a text."""
-    if page.by_other or not page.reply_text or not own_words(page.user_text):
+    if not page.reply_text or not users_words(page):
         return []
     return list(_promises(page.reply_text))[:_MOST]
 

@@ -14,7 +14,6 @@ from importlib.resources import files
 from typing import Final, NamedTuple
 
 from hearth.memory.extract.patterns import book
-from hearth.memory.types import Act
 
 _BOOK: Final = "forms.toml"
 _LINE: Final = re.compile(r"[^\n]+")
@@ -25,7 +24,6 @@ _FIELD: Final = re.compile(
 _PARTS: Final = re.compile(r"\s*(?:[,;、，/]|\s(?:and|und|y|e|et|en|og|i|и|ve)\s|&|\+)\s*")
 _ASIDE: Final = re.compile(r"\s*(?:\([^()]*\)|\[[^\[\]]*\])\s*|[.!;]+\s*\Z")
 _PASTED: Final = re.compile(r"```|~~~|^[ \t]*>|</\w+>", re.MULTILINE)
-_ONE: Final = 1
 _WORDS: Final = 6
 """Of one of several values at most: what is longer is told, not listed."""
 
@@ -35,7 +33,6 @@ class Field(NamedTuple):
 
     attribute: str
     value: str
-    act: Act
     start: int
     end: int
     """Where its line stands, without what precedes the key."""
@@ -88,7 +85,7 @@ def fields(text: str) -> list[Field]:
     known = [(line, found, name) for line, found in read if (name := _attribute(found["key"]))]
     if not known or len(known) * 2 < len(read) or not _is_own(text, lines, [line for line, _ in read]):
         return []
-    if len(known) == _ONE and known[0][2] not in _book().certain:
+    if len(known) == 1 and known[0][2] not in _book().certain:
         return []
     return [field for line, found, name in known for field in _fields(line, found, name)]
 
@@ -119,4 +116,4 @@ def _fields(line: re.Match[str], found: re.Match[str], attribute: str) -> Iterat
         if len(value.split()) > _WORDS and attribute not in book.whole:
             return
         if fit is None or fit.fullmatch(value):
-            yield Field(attribute, value, "asserts", start, end)
+            yield Field(attribute, value, start, end)

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from hearth.memory.extract.answer import Claim
 from hearth.memory.extract.material import COVER
 from hearth.memory.extract.secrets import mask_secrets
-from hearth.memory.extract.spans import own_words, sentences
+from hearth.memory.extract.spans import sentences, users_words
 from hearth.memory.extract.when import start_of
 from hearth.memory.recall.dates import local_day
 from hearth.memory.types import CandidateFact, Page
@@ -42,7 +42,7 @@ class Shown(NamedTuple):
 
 def shown(page: Page, before: str = "") -> Shown:
     """The page as the model may see it; `words` is empty where nothing of it is the user's own."""
-    return Shown(page, "" if page.by_other else own_words(page.user_text), before)
+    return Shown(page, users_words(page), before)
 
 
 class Grounded(NamedTuple):

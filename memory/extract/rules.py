@@ -13,7 +13,7 @@ from hearth.memory.extract.forgetting import without_request
 from hearth.memory.extract.forms import Field, fields
 from hearth.memory.extract.patterns import book
 from hearth.memory.extract.reading import Stated, stated
-from hearth.memory.extract.spans import LOOKED_AT, Sentence, own_words, sentences
+from hearth.memory.extract.spans import LOOKED_AT, Sentence, sentences, users_words
 from hearth.memory.extract.when import When, shown, start_of, times
 from hearth.memory.recall.dates import local_day
 from hearth.memory.types import Act, CandidateFact, Page
@@ -65,7 +65,7 @@ class RuleExtractor:
 
     def extract(self, page: Page) -> list[CandidateFact]:
         """What the user states, in order; nothing of most messages. Pure, and linear in the text's length."""
-        text = "" if page.by_other else without_request(own_words(page.user_text))
+        text = without_request(users_words(page))
         if _UNSERIOUS.search(text):
             return []
         found: dict[tuple[str, ...], CandidateFact] = {}
@@ -80,7 +80,7 @@ class RuleExtractor:
             if not left and (ended := _without_work(page, text, sentence)) is not None:
                 found.setdefault(("user", "employer", ended.statement, ended.act), ended)
         for field in fields(page.user_text[:LOOKED_AT]) if text else ():
-            found.setdefault(("user", field.attribute, field.value, field.act), _of_form(page, field))
+            found.setdefault(("user", field.attribute, field.value, "asserts"), _of_form(page, field))
         return _of_known_people(list(found.values()))[:_MOST]
 
 
@@ -92,7 +92,6 @@ def _of_form(page: Page, field: Field) -> CandidateFact:
         quote=quote,
         attribute=field.attribute,
         value=field.value,
-        act=field.act,
         confidence=_LESS_SURE,
         importance=_IMPORTANCE.get(field.attribute, _USUAL),
     )

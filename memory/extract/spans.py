@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from hearth.memory.extract.material import COVER, without_material, without_outputs
 from hearth.memory.extract.patterns import book
+from hearth.memory.types import Page
 
 LOOKED_AT: Final = 20_000
 """Characters of a message at most; what comes behind is a paste."""
@@ -43,6 +44,11 @@ def own_words(text: str) -> str:
         return ""
     text = _tasks(_fiction(without_material(text)))
     return text if any(map(str.isalnum, text)) else ""
+
+
+def users_words(page: Page) -> str:
+    """`own_words` of what the user said; nothing where somebody else spoke on the user's side."""
+    return "" if page.by_other else own_words(page.user_text)
 
 
 def sentences(text: str) -> Iterator[Sentence]:
