@@ -9,7 +9,7 @@ _WITHIN: Final = r"(?<=[^\s.!?…:¿¡\"“«(—-] )"
 _WORD: Final = re.compile(rf"{_WITHIN}[^\W\d_][\w’'-]+")
 """A word that begins no sentence."""
 _ASCII_NAME: Final = re.compile(rf"{_WITHIN}[A-Z][\w’'-]+")
-"""The same where only ASCII has to be looked for: in a third of the time."""
+"""The same where only ASCII has to be looked for: in half the time."""
 _GERMAN: Final = re.compile(
     r"\b(?:und|ist|nicht|ich|der|das|dem|ein|eine[nmr]?|mit|wir|auch|für|wie|wo|hei(?:ß|ss)t|meine?[nmrs]?)\b"
 )
@@ -24,8 +24,10 @@ def names_in(text: str) -> tuple[str, ...] | None:
     if _GERMAN.search(text) or not (text.isascii() or _has_case(text)):
         return None
     if text.isascii():
-        return tuple(_POSSESSIVE.sub("", name) for name in _ASCII_NAME.findall(text))
-    return tuple(_POSSESSIVE.sub("", word) for word in _WORD.findall(text) if word[0].isupper())
+        named = _ASCII_NAME.findall(text)
+    else:
+        named = [word for word in _WORD.findall(text) if word[0].isupper()]
+    return tuple(_POSSESSIVE.sub("", name) for name in named)
 
 
 def _has_case(text: str) -> bool:

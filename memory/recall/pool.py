@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hearth.memory.recall.function_words import FUNCTION_WORDS
 from hearth.memory.recall.lexical import analyzed
+from hearth.memory.recall.speakers import speakers_of
 from hearth.memory.stores.words import related_to
 from hearth.memory.tiers.indexed import record_text, sides_of
 from hearth.memory.types import Candidate, Embedding, Page, Record, SearchResult, ShortTermView, Vector
@@ -29,6 +30,8 @@ class Pool:
     """Candidates in the order they came. Arrays have one number a record, NaN where a score is missing."""
 
     records: Sequence[Record]
+    speakers: frozenset[str]
+    """Names of those who speak in them, where the source gives names."""
     text: Numbers
     """Cosine with the record's text."""
     context: Numbers
@@ -63,8 +66,10 @@ def gather(result: SearchResult, view: ShortTermView, question: str) -> Pool:
         longterm[3] = _reread(result.candidates, longterm[2], terms)
     short = _fresh_numbers(fresh, view, result.vector, terms, _scale(longterm))
     text, context, lexical, coverage, *sides = np.concatenate([longterm, short], axis=1)
+    records = [*(candidate.record for candidate in result.candidates), *fresh]
     return Pool(
-        records=[*(candidate.record for candidate in result.candidates), *fresh],
+        records=records,
+        speakers=speakers_of(records),
         text=text,
         context=np.where(np.isnan(context), text, context),
         lexical=lexical,

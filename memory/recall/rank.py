@@ -13,7 +13,7 @@ from hearth.memory.recall.cues import concerns_self
 from hearth.memory.recall.pieces import NONE, Pieces
 from hearth.memory.recall.policy import Weights
 from hearth.memory.recall.pool import Numbers, Pool, margins
-from hearth.memory.recall.speakers import named_speakers
+from hearth.memory.recall.speakers import named_among
 from hearth.memory.recall.time_signals import time_signals
 from hearth.memory.types import Page, Query, Record
 
@@ -45,7 +45,7 @@ def signals(pool: Pool, pieces: Pieces, query: Query, weights: Weights) -> Mappi
         "previous_context": previous_context,
         "next_context": next_context,
         "previous_lexical": previous_lexical,
-        "speaker": _speaker(pool.records, pieces, query.text),
+        "speaker": _speaker(pool.speakers, pieces, query.text),
         **{name: numbers[of] for name, numbers in time_signals(pool.records, own, query).items()},
         "asks": pieces.asks,
         "number": pieces.number,
@@ -77,12 +77,12 @@ def _share_of_best(numbers: Numbers) -> Numbers:
     return numbers / best if best > 0 else np.zeros_like(numbers)
 
 
-def _speaker(records: Sequence[Record], pieces: Pieces, question: str) -> Numbers:
+def _speaker(speakers: frozenset[str], pieces: Pieces, question: str) -> Numbers:
     """1 for the words of whom the question is about, -1 for the other's, 0 where it is about neither or both.
 
     Where speakers have names, the question names one; where they have none, it is about the user's self.
     """
-    asked_of = named_speakers(records, question)
+    asked_of = named_among(speakers, question)
     of_self = float(concerns_self(question))
     if len(asked_of) != 1 and not of_self:
         return np.zeros(len(pieces.all))

@@ -36,7 +36,7 @@ from hearth.memory.recall.cues import asks, concerns_self, is_small_talk, speaks
 from hearth.memory.recall.function_words import FUNCTION_WORDS
 from hearth.memory.recall.lexical import analyzed
 from hearth.memory.recall.pool import Numbers, Pool, margins
-from hearth.memory.recall.speakers import named_speakers
+from hearth.memory.recall.speakers import named_among
 from hearth.memory.recall.unanswered import only_asks, says_nothing
 from hearth.memory.tiers.indexed import record_text
 from hearth.memory.types import Memory, Page, Record
@@ -178,7 +178,7 @@ def relevance_signals(pool: Pool, question: str) -> Mapping[str, Numbers]:
         "lexical": np.log1p(pool.lexical),
         "related": pool.related.max(axis=0),
         "personal": np.full(count, float(concerns_self(question))),
-        "speaker": np.full(count, float(bool(named_speakers(pool.records, question)))),
+        "speaker": np.full(count, float(bool(named_among(pool.speakers, question)))),
         "named": named,
         "named_coverage": named * pool.coverage,
     }
