@@ -78,7 +78,7 @@ async def test_a_users_own_memory_stands_beside_it(api: Api) -> None:
     async with api.client("alice") as alice:
         await alice.post("/memories", json={"text": "My lamps of Zorblax were bought on 3 May."})
     await api.engine.drain()
-    found = await recalled(api)
+    found = await recalled(api, query="Within how many days can my lamps of Zorblax be returned?")
     assert "# Facts" in found["block"]
     assert "# Knowledge" in found["block"]
     assert "3 May" not in (await recalled(api, "bob"))["block"]
