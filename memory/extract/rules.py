@@ -9,10 +9,13 @@ from typing import Final
 
 import msgspec
 
+from hearth.memory.extract.chosen import Stated
 from hearth.memory.extract.forgetting import without_request
 from hearth.memory.extract.forms import Field, fields
+from hearth.memory.extract.frames import own_parts
 from hearth.memory.extract.patterns import book
-from hearth.memory.extract.reading import Stated, stated
+from hearth.memory.extract.reading import stated
+from hearth.memory.extract.replies import speaks_for_user
 from hearth.memory.extract.spans import LOOKED_AT, Sentence, sentences, users_words
 from hearth.memory.extract.when import When, shown, start_of, times
 from hearth.memory.recall.dates import local_day
@@ -65,7 +68,7 @@ class RuleExtractor:
 
     def extract(self, page: Page) -> list[CandidateFact]:
         """What the user states, in order; nothing of most messages. Pure, and linear in the text's length."""
-        text = without_request(users_words(page))
+        text = own_parts(without_request(users_words(page)), page.user_text)
         if _UNSERIOUS.search(text):
             return []
         found: dict[tuple[str, ...], CandidateFact] = {}
@@ -81,7 +84,8 @@ class RuleExtractor:
                 found.setdefault(("user", "employer", ended.statement, ended.act), ended)
         for field in fields(page.user_text[:LOOKED_AT]) if text else ():
             found.setdefault(("user", field.attribute, field.value, "asserts"), _of_form(page, field))
-        return _of_known_people(list(found.values()))[:_MOST]
+        facts = _of_known_people(list(found.values()))[:_MOST]
+        return [] if speaks_for_user(page.reply_text, facts) else facts
 
 
 def _of_form(page: Page, field: Field) -> CandidateFact:

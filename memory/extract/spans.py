@@ -54,7 +54,7 @@ def users_words(page: Page) -> str:
 def sentences(text: str) -> Iterator[Sentence]:
     """The sentences that `own_words` left, in order."""
     start = 0
-    for stop in _STOP.finditer(text):
+    for stop in STOP.finditer(text):
         if stop["dot"] and _goes_on(text, max(start, stop.start() - 12), stop.start()):
             continue
         yield from _sentence(text, start, stop.start(), stop.group())
@@ -77,7 +77,7 @@ def _sentence(text: str, start: int, end: int, stop: str) -> Iterator[Sentence]:
 
 
 _STRAIGHT: Final = str.maketrans("’ʼ‘", "'''")
-_STOP: Final = re.compile(
+STOP: Final = re.compile(
     rf"(?P<dot>\.(?=\s|\Z|{COVER}))|\.{{2,}}|[!?؟]+[\s!?]*|[。！？…؟\n{COVER}]+[？！?!]*|[।]"
 )
 _ABBREVIATED: Final = re.compile(
@@ -246,7 +246,7 @@ def _fiction(text: str) -> str:
     match = book().onward.search(text)
     if match is None:
         return text
-    start = max([0, *(stop.end() for stop in _STOP.finditer(text, 0, match.start()))])
+    start = max([0, *(stop.end() for stop in STOP.finditer(text, 0, match.start()))])
     real = book().real.search(text, match.end())
     return _covered(text, start, real.start() if real else len(text))
 
@@ -284,7 +284,7 @@ def _tasks(text: str) -> str:
     """
     position = 0
     while (match := book().tasks.search(text, position)) is not None:
-        stop = _STOP.search(text, match.end())
+        stop = STOP.search(text, match.end())
         end = stop.start() if stop else len(text)
         position = end
         if (

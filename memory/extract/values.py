@@ -34,6 +34,8 @@ class _Word(NamedTuple):
 
 _LONGEST: Final = 8
 """Words of a value at most."""
+_SHORTEST: Final = 3
+"""Letters of what is liked or not at least: anything shorter is half of a saying."""
 _ITEMS: Final = 6
 """Of a list at most."""
 _PIECE: Final = re.compile(
@@ -53,8 +55,18 @@ def values(text: str, start: int, end: int, kind: str, tongue: Tongue, *, casual
 
     `casual`: the speaker writes without capitals, so that a name may have none.
     """
-    words = _Words(text, start, end, tongue, casual)
-    return _READERS[kind](words)
+    read = _READERS[kind](_Words(text, start, end, tongue, casual))
+    return read if kind in _TELLING else [one for one in read if not _NO_NAME.search(one.text)]
+
+
+_TELLING: Final = frozenset({"phrase", "rest"})
+"""Kinds whose values may be whole clauses."""
+_NO_NAME: Final = re.compile(
+    r"\b(?:\w+n't|cannot|can|will|would|cant|wont|dont|nicht|niet|não|nie)\b|\A(?:mr|mrs|ms|mx|dr|prof|herr|frau|señora?|monsieur|madame)\.?\Z"
+    r"|(?<!\w)не(?!\w)",
+    re.IGNORECASE,
+)
+"""A finite verb that is denied: a clause; a title: half of a name."""
 
 
 class _Words:
@@ -213,6 +225,8 @@ def _job(words: _Words) -> list[Value]:
     taken = words.without_article(_until(next(words.runs())[0], tongue.stop | tongue.soft | tongue.joining))
     cut = next((i for i, word in enumerate(taken) if i and tongue.cuts.fullmatch(word.text)), len(taken))
     taken = taken[:cut]
+    if any("'" in word.text for word in taken):
+        return []
     return [words.value(taken)] if 0 < len(taken) <= 5 and taken[0].folded not in tongue.bad else []
 
 
@@ -224,7 +238,9 @@ def _like(words: _Words) -> list[Value]:
     """A thing with all that describes it; none where it goes on in a clause."""
     found = _listed(words, words.tongue.stop)
     after = words.after(found[-1].end) if found else None
-    return [] if after and after.folded in words.tongue.breaks else found
+    if after and after.folded in words.tongue.breaks:
+        return []
+    return [one for one in found if len(one.text) >= _SHORTEST or not one.text.isascii()]
 
 
 def _listed(words: _Words, stops: frozenset[str]) -> list[Value]:
@@ -239,6 +255,10 @@ def _listed(words: _Words, stops: frozenset[str]) -> list[Value]:
             taken = _item(words, _until(item if first else _unhedged(item, tongue), stops), first=first)
             if taken is None:
                 return found
+            cut = taken[-1] is not item[-1]
+            after = words.after(taken[-1].end) if cut and not (first or taken[0].capital) else None
+            if after is not None and after.folded in tongue.soft:
+                return found  # `bees and work with them` goes on as a clause
             value = words.value(taken)
             joined = joined or number > 0
             if found or pending:
@@ -247,7 +267,7 @@ def _listed(words: _Words, stops: frozenset[str]) -> list[Value]:
                 found.append(value)
             if number > 0:
                 found, pending = found + pending, []
-            if taken[-1] is not item[-1]:
+            if cut:
                 return found
         if sign != "," or joined or len(found) + len(pending) > _ITEMS:
             return found
