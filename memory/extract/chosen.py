@@ -13,6 +13,10 @@ GENERAL: Final = frozenset({"", "instruction", "preference", "plan", "event", "a
 """Attributes whose value is a whole phrase: what it holds is told by it."""
 
 
+KIN: Final = frozenset({"partner", "child", "sibling", "parent", "friend", "pet", "relative", "colleague"})
+"""Attributes whose value is somebody."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stated:
     """What a clause states."""

@@ -14,12 +14,12 @@ from typing import Final, NamedTuple
 
 from hearth.memory.extract.material import COVER
 from hearth.memory.extract.patterns import book
-from hearth.memory.extract.spans import STOP
+from hearth.memory.extract.spans import stops
 
 _STAGED: Final = re.compile(
     r"(?:^|(?<=[\n.!?…\"”»]))[ \t]*"
     r"(?:(?P<sign>[*_~])(?=[^\W_])(?=[^*_~\n]*\s)[^*_~\n]{2,300}(?P=sign)(?![*_~\w])"
-    r"|\*\w{3,40}\*(?=\s+\S)|\(+\s?ooc\b"
+    r"|\*\w{3,40}\*(?=\s+\S)|\(+\s?ooc\b|/me\b"
     r"|[\[【](?=[^\]】\n]{0,200}[^\W\d_]{2})[^\]】\n]{2,200}[\]】](?!\())",
     re.IGNORECASE,
 )
@@ -37,9 +37,15 @@ _OPENS: Final = re.compile(
     r"(?:[:：](?![)(/\\|\]\[dp3*-](?!\w)|//|\d)|(?<!\w):\w+:|(?P<arrow>-+>|=+>|→|➡|>>|»))[\s\"'*_-]*",
     re.IGNORECASE,
 )
-_DASH: Final = re.compile(r"\s[-–—]{1,2}\s|[–—]")
+_ASIDE: Final = re.compile(r"\s[-–—]{1,2}\s|[–—]|,\s|[，、]")
 _OPENING: Final = 60
-"""Characters of a message's opening at most, where a dash ends it."""
+"""Characters of a message's opening at most, where a dash or comma ends it."""
+_IS: Final = re.compile(
+    r"\b(?:is|are|was|were|ist|sind|war|est|était|es|está|son|è|é|são|jest|zijn)\b|'s\b", re.I
+)
+"""In an opening: it states something, and is no order."""
+_SEVERAL: Final = 3
+"""Words of it at least where a comma ends it: fewer are a name or a `honestly`."""
 _FEW: Final = 4
 """Words of a last line that says nothing of its own: `too formal?`"""
 
@@ -70,7 +76,7 @@ def is_staged(text: str) -> bool:
 
 def _parts(text: str) -> Iterator[_Part]:
     start = 0
-    for stop in STOP.finditer(text):
+    for stop in stops(text):
         yield _Part(start, stop.start(), stop.group())
         start = stop.end()
     yield _Part(start, len(text), "")
@@ -86,11 +92,11 @@ def _announced(text: str) -> int:
         for opens in _OPENS.finditer(text, part.start, part.end):
             if opens["arrow"] or not _is_own(text, part, opens):
                 return opens.end()
-        if first and (dash := _dash(words)):
-            return part.start + dash
+        if first and (aside := _aside(words)):
+            return part.start + aside
         if _hands_over(words, part.stop, first=first):
             return part.end + len(part.stop)
-        first = first and len(words.split()) < 2
+        first = first and (_introduces(words) or len(words.split()) < 3)
     return len(text)
 
 
@@ -109,20 +115,22 @@ def _introduces(opening: str) -> bool:
     return bool(book().introduces.search(opening) or book().refutes.search(opening))
 
 
-def _dash(words: str) -> int:
-    """Behind a dash that ends an opening in which the user says nothing, where they seem to behind it."""
-    dash = _DASH.search(words, 0, _OPENING)
-    if dash is None or book().speaker.search(words, 0, dash.start()) or _introduces(words[: dash.start()]):
+def _aside(words: str) -> int:
+    """Behind a dash or comma that ends an opening without the user, where they seem to speak behind it."""
+    ends = _ASIDE.search(words, 0, _OPENING)
+    if ends is None or not book().speaker.match(words, ends.end()):
         return 0
-    return dash.end() if book().speaker.match(words, dash.end()) else 0
+    opening = words[: ends.start()]
+    own = book().speaker.search(opening) or book().whose.search(opening) or _introduces(opening)
+    aside = ends.group()[0] == "," and (len(opening.split()) < _SEVERAL or _IS.search(opening))
+    return 0 if own or aside else ends.end()
 
 
 def _hands_over(words: str, stop: str, *, first: bool) -> bool:
-    """Whether the sentence says nothing of the user, and that a text follows: an order, or a report."""
+    """Whether a text follows: the first sentence says nothing of the user nor asks, or one reports."""
     if any(mark in stop for mark in f"?？؟{COVER}") or book().speaker.search(words) or _introduces(words):
         return False
-    ordered = first and (points := book().points.search(words)) and words[: points.start()].strip()
-    return bool(ordered) or book().reports.search(words) is not None
+    return (first and book().whose.search(words) is None) or book().reports.search(words) is not None
 
 
 def _lines_of_others(text: str) -> int:

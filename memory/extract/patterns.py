@@ -181,19 +181,21 @@ class Book:
     """How a text in the first person begins."""
     speaker: re.Pattern[str]
     """In a sentence: the speaker is a subject of it."""
+    whose: re.Pattern[str]
+    """How a sentence begins about somebody of the speaker's, or something."""
     introduces: re.Pattern[str]
     """Before a colon: what the speaker says of themselves follows."""
     refutes: re.Pattern[str]
     """Before a colon: what the assistant believed is wrong."""
     reports: re.Pattern[str]
     """At a sentence's end: what somebody else has said follows."""
-    points: re.Pattern[str]
-    """In an order: it has an object that may follow."""
     roles: re.Pattern[str]
     """Makes the message play: it says who the assistant is, or that the speaker is somebody."""
     quotes: re.Pattern[str]
     """What ends with a colon behind which somebody else speaks."""
     jokes: re.Pattern[str]
+    dead: re.Pattern[str]
+    """In a sentence: somebody is no more."""
     tools: re.Pattern[str]
     """Tools that are written in small letters too."""
 
@@ -275,13 +277,14 @@ class _Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     judged: str = _NOTHING
     opens: str = _NOTHING
     speaker: str = _NOTHING
+    whose: str = _NOTHING
     introduces: str = _NOTHING
     reports: str = _NOTHING
-    points: str = _NOTHING
     roles: str = _NOTHING
     quotes: str = _NOTHING
     headers: str = _NOTHING
     jokes: str = _NOTHING
+    dead: str = _NOTHING
 
 
 class _Shared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -326,14 +329,15 @@ def book() -> Book:
         judged=every("judged"),
         opens=every("opens"),
         speaker=every("speaker"),
+        whose=every("whose"),
         introduces=every("introduces"),
         refutes=_any(one.guards.refutes for one in given.values()),
         reports=every("reports"),
-        points=every("points"),
         roles=every("roles"),
         quotes=every("quotes"),
         headers=_any([shared.message.headers]),
         jokes=_any([shared.message.jokes]),
+        dead=_any([shared.message.dead]),
         tools=_any([shared.words["TOOLS"]]),
     )
 

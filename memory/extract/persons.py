@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Final
 
 from hearth.memory.extract.patterns import Tongue, book
-from hearth.memory.extract.spans import STOP
+from hearth.memory.extract.spans import stops
 
 _NEAR: Final = 200
 """Characters before a clause in which stands whom a pronoun means."""
@@ -68,11 +69,9 @@ _WORD: Final = re.compile(r"[^\W\d_][\w']*")
 
 def of_speaker(text: str, place: int) -> bool:
     """Whether a sentence at `place` that lacks its subject can be the speaker's: the one before is."""
-    before = [
-        part
-        for part in STOP.split(text[max(0, place - _NEAR) : place])
-        if part and any(map(str.isalnum, part))
-    ]
+    near = text[max(0, place - _NEAR) : place]
+    ends = [0, *(stop.end() for stop in stops(near)), len(near)]
+    before = [near[one:other] for one, other in pairwise(ends) if any(map(str.isalnum, near[one:other]))]
     said = before[-1] if before else ""
     return len(said.split()) <= _FEW or book().speaker.search(said) is not None
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from hearth.memory.extract.chosen import GENERAL, Stated, once
+from hearth.memory.extract.chosen import GENERAL, KIN, Stated, once
 from hearth.memory.extract.clauses import Clause, clauses, ends_at, plainly_said, segment_end
 from hearth.memory.extract.material import COVER
 from hearth.memory.extract.patterns import Found, Pattern, Tongue, book, found
 from hearth.memory.extract.persons import of_another, of_speaker, person
 from hearth.memory.extract.spans import Sentence
-from hearth.memory.extract.values import Value, values
+from hearth.memory.extract.values import Value, is_thing, values
 from hearth.memory.types import Act
 
 _NEXT: Final = re.compile(r"\s*([^\W\d_][\w']*)")
@@ -38,7 +38,14 @@ def stated(text: str, sentence: Sentence) -> list[Stated]:
         tongue = book().tongues[language]
         read = _Reader(text, sentence, tongue).read(patterns)
         best = max(best, ((len(read), _known(words, tongue)), read), key=lambda one: one[0])
+    if book().dead.search(text, sentence.start, sentence.end):
+        return [one for one in best[1] if one.act == "ends" or _of_speaker_alone(one)]
     return best[1]
+
+
+def _of_speaker_alone(one: Stated) -> bool:
+    """It says nothing of anybody else, who may be dead."""
+    return one.subject == "user" and one.attribute not in KIN
 
 
 def _known(words: str, tongue: Tongue) -> int:
@@ -135,7 +142,8 @@ class _Reader:
         text, end, words = self._text, self._sentence.end, pattern.text.pattern
         if pattern.order:
             match = words.match(text, clause.whole, end) or words.match(text, clause.start, end)
-            if match is not None and (not self._sentence.asks or self._recalls(clause)):
+            opens = pattern.kind != "rest" and self._opens()
+            if match is not None and not opens and (not self._sentence.asks or self._recalls(clause)):
                 yield found(match), ""
         elif pattern.anywhere:
             return
@@ -167,6 +175,11 @@ class _Reader:
         goes_on = word[1].casefold() in self._tongue.articles
         before = self._tongue.chained.search(self._text, self._sentence.start, clause.start)
         return goes_on and before is None
+
+    def _opens(self) -> bool:
+        """`Answer in German:` before a text is no order for good."""
+        end = self._sentence.end
+        return self._text[end - 1] in ":：" and self._text[end : end + 2].lstrip(" \n")[:1] == COVER
 
     def _recalls(self, clause: Clause) -> bool:
         """`can you remember that I park on level 3?` is asked, and told."""
@@ -239,6 +252,8 @@ class _Reader:
         rest = pattern.kind == "rest"
         end = end or (self._sentence.end if rest else segment_end(self._text, start, self._sentence))
         read = values(self._text, start, end, pattern.kind, self._tongue, casual=self._casual)
+        if pattern.attribute not in GENERAL and pattern.attribute != "@none":
+            read = [value for value in read if is_thing(value)]
         if not span[1] and read and self._is_subject(read[-1].end):
             return []
         if pattern.only is None:

@@ -54,12 +54,19 @@ def users_words(page: Page) -> str:
 def sentences(text: str) -> Iterator[Sentence]:
     """The sentences that `own_words` left, in order."""
     start = 0
-    for stop in STOP.finditer(text):
-        if stop["dot"] and _goes_on(text, max(start, stop.start() - 12), stop.start()):
-            continue
+    for stop in stops(text):
         yield from _sentence(text, start, stop.start(), stop.group())
         start = stop.end()
     yield from _sentence(text, start, len(text), "")
+
+
+def stops(text: str) -> Iterator[re.Match[str]]:
+    """The marks that end a sentence, or part one from what is covered."""
+    start = 0
+    for stop in _STOP.finditer(text):
+        if not stop["dot"] or not _goes_on(text, max(start, stop.start() - 12), stop.start()):
+            yield stop
+            start = stop.end()
 
 
 def _goes_on(text: str, start: int, dot: int) -> bool:
@@ -77,7 +84,7 @@ def _sentence(text: str, start: int, end: int, stop: str) -> Iterator[Sentence]:
 
 
 _STRAIGHT: Final = str.maketrans("’ʼ‘", "'''")
-STOP: Final = re.compile(
+_STOP: Final = re.compile(
     rf"(?P<dot>\.(?=\s|\Z|{COVER}))|\.{{2,}}|[!?؟]+[\s!?]*|[。！？…؟\n{COVER}]+[？！?!]*|[।]"
 )
 _ABBREVIATED: Final = re.compile(
@@ -246,7 +253,7 @@ def _fiction(text: str) -> str:
     match = book().onward.search(text)
     if match is None:
         return text
-    start = max([0, *(stop.end() for stop in STOP.finditer(text, 0, match.start()))])
+    start = max([0, *(stop.end() for stop in _STOP.finditer(text, 0, match.start()))])
     real = book().real.search(text, match.end())
     return _covered(text, start, real.start() if real else len(text))
 
@@ -284,7 +291,7 @@ def _tasks(text: str) -> str:
     """
     position = 0
     while (match := book().tasks.search(text, position)) is not None:
-        stop = STOP.search(text, match.end())
+        stop = _STOP.search(text, match.end())
         end = stop.start() if stop else len(text)
         position = end
         if (

@@ -55,18 +55,19 @@ def values(text: str, start: int, end: int, kind: str, tongue: Tongue, *, casual
 
     `casual`: the speaker writes without capitals, so that a name may have none.
     """
-    read = _READERS[kind](_Words(text, start, end, tongue, casual))
-    return read if kind in _TELLING else [one for one in read if not _NO_NAME.search(one.text)]
+    return _READERS[kind](_Words(text, start, end, tongue, casual))
 
 
-_TELLING: Final = frozenset({"phrase", "rest"})
-"""Kinds whose values may be whole clauses."""
-_NO_NAME: Final = re.compile(
-    r"\b(?:\w+n't|cannot|can|will|would|cant|wont|dont|nicht|niet|não|nie)\b|\A(?:mr|mrs|ms|mx|dr|prof|herr|frau|señora?|monsieur|madame)\.?\Z"
-    r"|(?<!\w)не(?!\w)",
+_CLAUSE: Final = re.compile(
+    r"\b(?:\w+n't|cannot|can|will|would|cant|wont|dont|nicht|niet|não|nie)\b|(?<!\w)не(?!\w)"
+    r"|\A(?:mr|mrs|ms|mx|dr|herr|frau|señora?|monsieur|madame)\.?\Z",
     re.IGNORECASE,
 )
-"""A finite verb that is denied: a clause; a title: half of a name."""
+
+
+def is_thing(value: Value) -> bool:
+    """False for what is no thing and no name: it holds a verb that is denied, or is a title alone."""
+    return _CLAUSE.search(value.text) is None
 
 
 class _Words:

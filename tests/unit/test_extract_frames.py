@@ -94,6 +94,12 @@ def test_what_is_introduced_as_ones_own_is_read(opening: str) -> None:
         "My landlord just texted. I live in Bern now.",
         "Make a headline of this. I live in Bern and I'm a nurse.",
         "from the group chat - I live in Bern",
+        "Tighten. I live in Bern and I'm a nurse.",
+        "auf Französisch bitte. Ich wohne in Bern.",
+        "Haiku version pls, I live in Bern",
+        "You're Ada and I'm late. I live in Bern.",
+        "/me sits down. I live in Bern.",
+        "假装我是皇帝,我住在上海。",
     ],
 )
 def test_play_posts_templates_and_reports_state_nothing(text: str) -> None:
@@ -111,6 +117,12 @@ def test_play_posts_templates_and_reports_state_nothing(text: str) -> None:
         "I live in Bern.\nI have two cats.\nWhere can we swim?",
         "I live in Bern - any tips?",
         "I live in **Bern** now. I live in Bern.",
+        "Good morning! I live in Bern.",
+        "My sister Ana is here. I live in Bern.",
+        "What's on this weekend? I live in Bern.",
+        "The job's in Thun, I live in Bern.",
+        "Honestly, I live in Bern.",
+        "I play the cello and I live in Bern.",
     ],
 )
 def test_ones_own_words_in_such_a_form_are_read(text: str) -> None:
@@ -152,6 +164,9 @@ def test_a_reply_of_its_own_takes_nothing_back(reply: str) -> None:
         ("I'm half Danish and can't cook", {("user", "nationality"), ("user", "skill")}),
         ("odio el cilantro, el aguacate ni fu ni fa", {("user", "dislikes")}),
         ("not married, not looking", {("user", "marital status")}),
+        ("I miss my dog Tess, she died in March", set()),
+        ("Ich spiele Cello und mein Freund Geige.", {("user", "plays")}),
+        ("my boss Mr Okafor hates emojis", {("my boss Mr Okafor", "dislikes")}),
         ("allergic to bees and work with them", {("user", "allergy")}),
     ],
 )
