@@ -78,6 +78,8 @@ def _better(other: Stated, one: Stated) -> bool:
         return False
     if other.attribute == one.attribute and one.value != other.value and one.value in other.value:
         return True
+    if other.value == one.value and (other.attribute, one.attribute) == ("school", "employer"):
+        return True
     if other.value == one.value and other.pattern.place < one.pattern.place and other.attribute in _KINDS:
         return True
     if other.value in one.value and {one.attribute, other.attribute} <= set(_LIKED):

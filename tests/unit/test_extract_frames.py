@@ -164,6 +164,8 @@ def test_a_reply_of_its_own_takes_nothing_back(reply: str) -> None:
         ("I'm half Danish and can't cook", {("user", "nationality"), ("user", "skill")}),
         ("odio el cilantro, el aguacate ni fu ni fa", {("user", "dislikes")}),
         ("not married, not looking", {("user", "marital status")}),
+        ("Trabajo como fontanero en Getxo", {("user", "occupation")}),
+        ("Lavoro come cuoco in Albenga", {("user", "occupation")}),
         ("I miss my dog Tess, she died in March", set()),
         ("Ich spiele Cello und mein Freund Geige.", {("user", "plays")}),
         ("my boss Mr Okafor hates emojis", {("my boss Mr Okafor", "dislikes")}),
