@@ -66,8 +66,8 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     poll: float = 2.0
     """How often a consumer looks for events that nobody notified it of."""
     gather: float = 0.15
-    """Between a notification and the first part's work, so that what follows at once is handled with it: one
-    batch costs little more than one event."""
+    """Between a notification and the first consumer's work, so that what follows at once is handled with it:
+    one batch costs little more than one event."""
     idle: float = 600.0
     """Silence after which an open exchange is closed."""
     tick: float = 30.0
@@ -98,6 +98,8 @@ class Runner:
         self.lock = asyncio.Lock()
         self.stopped = ""
         self.error = ""
+        self.decided = 0
+        """Events that it has appended."""
         self._consumers = consumers
         self._owner = owner
         self._batch = batch
@@ -145,6 +147,7 @@ class Runner:
         """Move the cursor and append the decisions. Raises LeaseLost."""
         moved = await self._consumers.advance(lease, seq=seq, decisions=decisions)
         self._leases[lease.partition] = (moved, self._leases[lease.partition][1])
+        self.decided += len(decisions)
 
     async def release(self) -> None:
         """Let another worker take over at once."""

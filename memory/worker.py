@@ -317,8 +317,7 @@ class Worker:
 
     def notify(self) -> None:
         """Say that the log has something new. Call it from the worker's event loop."""
-        for runner in self._runners:
-            runner.wake.set()
+        self._runners[0].wake.set()
 
     async def drain(self) -> None:
         """Wait until every consumer has handled all that the log held, its own decisions included.
@@ -474,18 +473,25 @@ class Worker:
         )
 
     async def _follow(self, at: int) -> None:
-        runner = self._runners[at]
+        """Each consumer wakes the next, which then finds its decisions too. What a later one decides may be for
+        an earlier one, so they start again. One that is held up holds up another no longer than until that one
+        looks by itself.
+        """
+        runner, decided = self._runners[at], 0
         while True:
             runner.wake.clear()
             await runner.catch_up()
-            for later in self._runners[at + 1 :]:
-                later.wake.set()
+            if at + 1 < len(self._runners):
+                self._runners[at + 1].wake.set()
+            if at and runner.decided > decided:
+                self.notify()
+            decided = runner.decided
             with suppress(TimeoutError):
                 # asyncio.wait_for would lose a cancellation that comes with the wake-up
                 async with asyncio.timeout(self._timing.poll):
                     await runner.wake.wait()
-                    # each part a little later than the one before, whose decisions it then finds
-                    await asyncio.sleep(self._timing.gather * (at + 1))
+                    if not at:
+                        await asyncio.sleep(self._timing.gather)
 
     async def _purge_all(self) -> None:
         """Again and again; the named boundary of erasures, logged and counted."""

@@ -181,11 +181,12 @@ def await_answer(process: AnyProcess, url: str, log: Path, seconds: float = STAR
     def ready() -> bool:
         assert process.poll() is None, log.read_text()[-4000:]
         try:
-            return httpx.get(url).status_code == 200
+            return client.get(url).status_code == 200
         except httpx.TransportError:
             return False
 
-    wait_until(ready, seconds)
+    with httpx.Client() as client:
+        wait_until(ready, seconds)
 
 
 def stop(gateway: GatewayProcess) -> int:

@@ -26,11 +26,11 @@ from hearth.memory.events.kinds import (
     UserErased,
 )
 from hearth.memory.events.sqlite_log import SqliteLog
-from hearth.memory.ports import Indexed
+from hearth.memory.ports import Indexed, ModelReply, ModelRequest
 from hearth.memory.runner import Timing
 from hearth.memory.stores.memory_long_term import MemoryLongTerm
 from hearth.memory.stores.memory_short_term import InMemoryShortTerm
-from hearth.memory.tiers.life import LifePolicy
+from hearth.memory.tiers.life import ExtractionPolicy, LifePolicy
 from hearth.memory.types import Memory, Page, Ranked, Ranking, Scope, Step, ToolUse
 from hearth.memory.worker import Worker
 from hearth.testing.embedder import ScriptedEmbedder
@@ -92,12 +92,13 @@ class World:
         self.worker = self.new_worker()
         self.steps = 0
 
-    def new_worker(self, owner: str = "embedded", batch: int = 64) -> Worker:
+    def new_worker(self, owner: str = "embedded", batch: int = 64, **given: Any) -> Worker:
+        parts: dict[str, Any] = {"policy": lambda *_: LifePolicy(facts="off"), **given}
         return Worker(
+            **parts,
             log=self.log,
             consumers=self.log,
             mid_term=self.log,
-            policy=lambda *_: LifePolicy(facts="off"),
             short_term=self.short_term,
             long_term=self.long_term,
             clock=self.clock,
@@ -326,6 +327,27 @@ async def test_notify_wakes_a_worker_that_would_look_much_later(world: World) ->
     world.worker.notify()
     await until(lambda: world.indexed("x1"))
     assert (await world.worker.health()).running
+
+
+async def test_what_the_last_consumer_decides_is_recallable_at_once(world: World) -> None:
+    """A fact that a model read is indexed by a worker whose consumers look at the log once a minute."""
+
+    class Model:
+        async def complete(self, request: ModelRequest) -> ModelReply:
+            text = '{"facts": ["I live in Oslo."]}' if "Oslo" in request.prompt else '{"facts": []}'
+            return ModelReply(text=text, model="reader")
+
+    life = LifePolicy(facts="model", extraction=ExtractionPolicy(model="reader", gather_seconds=0))
+    world.worker = world.new_worker(model=Model(), policy=lambda *_: life)
+    await world.worker.start()
+    await world.say("x1", "I live in Oslo.", reply_text="Nice.")
+    await world.say("x2", "Good night.", parent="x1")
+    world.worker.notify()
+
+    async def fact_is_indexed() -> bool:
+        return await world.long_term.count(ALICE.owner) == 3
+
+    await until(fact_is_indexed)
 
 
 async def test_case_44_an_outage_parks_nothing_and_loses_nothing(world: World) -> None:
