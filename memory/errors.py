@@ -89,10 +89,10 @@ class LogUnavailable(Unavailable):
 
 
 class StoreUnavailable(Unavailable):
-    """A memory store can't be reached or refused the request."""
+    """A memory store can't be reached, or it refused the request where `refused` is true."""
 
-    def __init__(self, part: str, cause: str) -> None:
-        self.part, self.cause = part, cause
+    def __init__(self, part: str, cause: str, *, refused: bool = False) -> None:
+        self.part, self.cause, self.refused = part, cause, refused
         super().__init__(f"{part} is not available: {cause}")
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import msgspec
 
 from hearth.memory.engine import Engine
-from hearth.memory.errors import HearthError
+from hearth.memory.errors import HearthError, StoreUnavailable
 from hearth.memory.events.sql_log import LogHealth
 from hearth.memory.ports import EventLog, LongTerm, ShortTerm
 from hearth.memory.stores.vector_child import ChildHealth
@@ -40,6 +40,7 @@ WITHOUT = {
     "short_term": "without short-term memory",
 }
 """How a recall goes on, by what it misses."""
+REFUSES = "refuses what it is asked; the log of this process has its words"
 PATIENCE = 1.0
 """Seconds that a part has to answer."""
 
@@ -145,7 +146,10 @@ def child_part(child: ChildHealth) -> Part:
         )
     state = child.state
     said = {
-        "its server can't be reached; recall uses short-term memory": bool(state and state.problem),
+        f"its server {REFUSES}": bool(state and state.refused),
+        "its server can't be reached; recall uses short-term memory": bool(
+            state and state.problem and not state.refused
+        ),
         _filling(state): bool(state and state.unfilled),
     }
     reasons = tuple(reason for reason, holds in said.items() if holds)
@@ -243,8 +247,10 @@ async def _asked(name: str, work: Awaitable[object]) -> Part:
     try:
         async with asyncio.timeout(PATIENCE):
             answer = await work
-    except (HearthError, TimeoutError):
-        return Part(state="down" if name == "log" else "degraded", reasons=("does not answer",))
+    except (HearthError, TimeoutError) as error:
+        refused = isinstance(error, StoreUnavailable) and error.refused
+        reason = REFUSES if refused else "does not answer"
+        return Part(state="down" if name == "log" else "degraded", reasons=(reason,))
     match answer:
         case LogHealth():
             return log_part(answer)

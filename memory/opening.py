@@ -8,6 +8,7 @@ import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, closing
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -24,7 +25,7 @@ from hearth.memory.engine import Engine
 from hearth.memory.erasure.eraser import Eraser
 from hearth.memory.erasure.files import Files
 from hearth.memory.erasure.ledger import Ledger
-from hearth.memory.erasure.purger import Purger
+from hearth.memory.erasure.purger import RECORDS_WAIT, Purger
 from hearth.memory.erasure.restoring import apply_ledger
 from hearth.memory.errors import HearthError, LogUnavailable
 from hearth.memory.events.archive import NO_ARCHIVE, ArchiveFolder
@@ -144,7 +145,8 @@ async def open_memory(
         capture = _capture(stores, outbox, ack_seconds, lambda: working.notify())
         known, mine = Ledger(ledger or home / LEDGER), worker == "embedded"
         eraser = _eraser(stores, own_spool=mine)
-        purger = _purger(stores, eraser, known, files=_files(home, spool), emptied=capture.empty_spool_now)
+        emptied = capture.empty_spool_now
+        purger = _purger(stores, eraser, known, servers, files=_files(home, spool), emptied=emptied)
         working = _working(stores, policies, purger if mine else None, model)
         engine = Engine(
             **_parts(stores),
@@ -230,7 +232,8 @@ async def open_worker(
     async with _opened(home, embedder, durability, SystemClock(), servers) as stores:
         policies = await _policies(stores, settled)
         known, eraser = Ledger(ledger or home / LEDGER), _eraser(stores)
-        worker = _worker(stores, policies, _purger(stores, eraser, known), model)
+        purger = _purger(stores, eraser, known, servers)
+        worker = _worker(stores, policies, purger, model)
         async with _forgetting_again(known, eraser, stores), _following(policies.follow()):
             try:
                 yield OpenWorker(worker, stores)
@@ -312,10 +315,13 @@ def _purger(
     stores: Stores,
     eraser: Eraser,
     ledger: Ledger,
+    servers: Servers | None,
     *,
     files: Files | None = None,
     emptied: Callable[[], Awaitable[int]] | None = None,
 ) -> Purger:
+    # A server takes what is removed out of its files by itself.
+    wait = timedelta(0) if servers and servers.qdrant else RECORDS_WAIT
     return Purger(
         eraser=eraser,
         log=stores.log,
@@ -328,6 +334,7 @@ def _purger(
         files=files,
         archiving=_archiving(stores),
         empty_spool=emptied,
+        records_wait=wait,
     )
 
 

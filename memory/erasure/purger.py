@@ -49,9 +49,11 @@ class Purger:
         files: Files | None = None,
         archiving: Archiving | None = None,
         empty_spool: Callable[[], Awaitable[int]] | None = None,
+        records_wait: timedelta = RECORDS_WAIT,
     ) -> None:
         """`files`: those of an embedded memory; `archiving`: of the log, where it has archives; `empty_spool`
-        says how many captures are left in it.
+        says how many captures are left in it; `records_wait`: nought where long-term memory has no files to
+        write anew.
         """
         self._eraser = eraser
         self._log = log
@@ -64,6 +66,7 @@ class Purger:
         self._files = files
         self._archiving = archiving
         self._empty_spool = empty_spool
+        self._records_wait = records_wait
 
     async def waits(self) -> bool:
         """Whether there is an erasure that is not over. Raises LogUnavailable."""
@@ -243,7 +246,7 @@ class Purger:
 
     def _is_urgent(self, receipt: Receipt) -> bool:
         waited = self._clock.now() - (receipt.unreachable_at or receipt.requested_at)
-        return receipt.what not in _SINGLE or waited >= RECORDS_WAIT
+        return receipt.what not in _SINGLE or waited >= self._records_wait
 
     # -- the scan --------------------------------------------------------------------------------------
 

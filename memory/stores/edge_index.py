@@ -61,7 +61,7 @@ class EdgeIndex:
     readers = 1
     together = 4
     """Records: some 2 ms."""
-    problem = ""
+    problem = None
 
     def __init__(self, directory: Path, *, embedder: str, dimension: int, loader: str = "") -> None:
         with _translated():

@@ -32,6 +32,7 @@ SPARE = 4
 """Connections beside those of the searches: for the writer and for looking after the collection."""
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses after which the same call may succeed. Every call of ours may be made twice."""
+_REFUSED = (401, 403)
 _MEANING = {401: "it refuses the API key", 403: "the API key has no right to this", 413: "too much at once"}
 
 
@@ -109,7 +110,7 @@ class QdrantCalls:
         except UnexpectedResponse as error:
             if error.status_code == 404 and b"ollection" in error.content:
                 raise CollectionMissingError from error
-            raise self._unavailable(_said(error), error) from error
+            raise self._unavailable(_said(error), error, refused=error.status_code in _REFUSED) from error
         except ResourceExhaustedResponse as error:
             raise self._unavailable("it asks for fewer calls (429)", error) from error
         except ResponseHandlingException as error:
@@ -117,9 +118,9 @@ class QdrantCalls:
         except ApiException as error:
             raise self._unavailable(str(error), error) from error
 
-    def _unavailable(self, cause: str, error: Exception) -> StoreUnavailable:
+    def _unavailable(self, cause: str, error: Exception, *, refused: bool = False) -> StoreUnavailable:
         _log.debug("%s: %s", self._server.address, cause, exc_info=error)
-        return StoreUnavailable(PART, f"{self._server.address}: {cause}")
+        return StoreUnavailable(PART, f"{self._server.address}: {cause}", refused=refused)
 
 
 def _passes(error: BaseException) -> bool:

@@ -69,7 +69,7 @@ class QdrantCollection:
     ) -> None:
         """`made`: it is there or was, and is not to be made anew. `loader`: as `load_embedder` takes it."""
         self.name = collection_name(server.prefix, embedder, dimension)
-        self.problem = ""
+        self.problem: StoreUnavailable | None = None
         self.points = 0
         self._calls, self._server, self._terms, self._dimension = calls, server, terms, dimension
         self._whose = {_EMBEDDER: embedder, _LOADER: loader, _DIMENSION: dimension}
@@ -90,9 +90,9 @@ class QdrantCollection:
         try:
             result = self._done(work, by)
         except StoreUnavailable as error:
-            self._note(error.cause)
+            self._note(error)
             raise
-        self._note("")
+        self._note(None)
         return result
 
     def _done(self, work: Callable[[QdrantClient, str, int], T], by: float) -> T:
@@ -110,9 +110,9 @@ class QdrantCollection:
         try:
             self._look(by)
         except StoreUnavailable as error:
-            self._note(error.cause)
+            self._note(error)
             raise
-        self._note("")
+        self._note(None)
 
     def mark_filled(self, made: str) -> None:
         """The collection of that name is filled; without effect where another one has taken its place."""
@@ -130,9 +130,9 @@ class QdrantCollection:
         with self._alone(by):
             self._open(by)
 
-    def _note(self, problem: str) -> None:
+    def _note(self, problem: StoreUnavailable | None) -> None:
         if problem and not self.problem:
-            _log.warning("long-term memory is not available: %s", problem)
+            _log.warning("long-term memory is not available: %s", problem.cause)
         elif self.problem and not problem:
             _log.info("long-term memory is available again")
         self.problem = problem

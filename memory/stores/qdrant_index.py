@@ -124,7 +124,7 @@ class QdrantIndex:
         return self._removed
 
     @property
-    def problem(self) -> str:
+    def problem(self) -> StoreUnavailable | None:
         """See VectorIndex."""
         return self._collection.problem
 

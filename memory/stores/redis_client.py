@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster, Sentinel
+from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
@@ -46,9 +47,17 @@ def redis_client(address: str) -> Client:
         pool = BlockingConnectionPool.from_url(
             plain, max_connections=CONNECTIONS, timeout=WAIT_SECONDS, **_times()
         )
-    except ValueError as error:
-        raise BadInput("redis_url", _HIDDEN.sub("//…@", address), str(error)) from error
+        # Does not connect, but complains of a parameter that there is not.
+        pool.make_connection()  # type: ignore[no-untyped-call]
+    except (ValueError, TypeError) as error:
+        raise BadInput("redis_url", _HIDDEN.sub("//…@", address), _expected(error)) from error
     return Redis.from_pool(pool)
+
+
+def _expected(error: Exception) -> str:
+    if isinstance(error, TypeError):
+        return f"parameters that the client has ({str(error).partition(' ')[2]})"
+    return f"an address that the client can read ({error})"
 
 
 def _sentinel(address: str) -> Redis:
@@ -60,9 +69,11 @@ def _sentinel(address: str) -> Redis:
     user, _, password = named.partition(":")
     given: dict[str, Any] = {"username": unquote(user) or None, "password": unquote(password) or None}
     given |= {"ssl": True} if parts.scheme == "rediss" else {}
+    given |= parse_url(f"redis://?{parts.query}")
     nodes = [_node(host) for host in hosts.split(",")]
     sentinel = Sentinel(nodes, sentinel_kwargs=_times(), **given, **_times())  # type: ignore[no-untyped-call]
     found: Redis = sentinel.master_for(service, db=int(database or 0))
+    found.connection_pool.make_connection()  # type: ignore[no-untyped-call]
     return found
 
 

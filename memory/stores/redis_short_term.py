@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
 
 import msgspec
 from redis.asyncio import Redis, RedisCluster
-from redis.exceptions import RedisError
+from redis.exceptions import AuthenticationError, RedisError, ResponseError
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from hearth.memory.errors import StoreUnavailable
@@ -26,7 +28,7 @@ PART = "short-term memory"
 IDLE_SECONDS = 30 * 24 * 3600
 """After so long without a word of a user Redis lets go of what long-term memory has had for long."""
 CONTENTION_SECONDS = 2.0
-"""How long a change is tried again because others of the same user came between."""
+"""How long a change waits for others of its user in this process, and is tried again for those elsewhere."""
 
 _PAGE = msgspec.msgpack.Decoder(Page)
 _BLOCK = msgspec.msgpack.Decoder(PlacedBlock)
@@ -96,6 +98,7 @@ class RedisShortTerm:
         self._client = client
         self._prefix = prefix
         self._bounds = Bounds(capacity=capacity, hard_pages=hard_cap)
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def push(self, page: Page, *, vector: Embedding | None, block: PlacedBlock | None) -> None:
         """Add or replace the page; one without texts brings its block alone. A stale one is ignored."""
@@ -217,15 +220,21 @@ class RedisShortTerm:
         await self._change_slowly(keys, at_once)
 
     async def _change_slowly(self, keys: _Keys, change: Callable[[User], Awaitable[list[Command]]]) -> None:
-        """Read, decide, write, again and again until nobody came between."""
+        """Read, decide, write, again and again until nobody else came between; in a process by turns."""
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(_ChangedMeanwhileError),
             wait=wait_random_exponential(multiplier=0.002, max=0.1),
             stop=stop_after_delay(CONTENTION_SECONDS),
             reraise=True,
         )
+        turn = self._turns.setdefault(keys.state, asyncio.Lock())
         with translated():
-            await retrying(self._try, keys, change)
+            async with asyncio.timeout(CONTENTION_SECONDS):
+                await turn.acquire()
+            try:
+                await retrying(self._try, keys, change)
+            finally:
+                turn.release()
 
     async def _try(self, keys: _Keys, change: Callable[[User], Awaitable[list[Command]]]) -> None:
         version, state = await self._answer(self._client.hmget(keys.state, ["version", "user"]))
@@ -309,4 +318,5 @@ def translated() -> Iterator[None]:
     try:
         yield
     except (RedisError, OSError, TimeoutError, _ChangedMeanwhileError) as error:
-        raise StoreUnavailable(PART, str(error) or type(error).__name__) from error
+        refused = isinstance(error, (AuthenticationError, ResponseError))
+        raise StoreUnavailable(PART, str(error) or type(error).__name__, refused=refused) from error

@@ -98,7 +98,8 @@ class Service:
             unfilled=index.unfilled,
             set_aside=index.set_aside,
             unclean=self._unclean,
-            problem=index.problem,
+            problem=index.problem.cause if index.problem else "",
+            refused=bool(index.problem and index.problem.refused),
             answering=self._answering.embedder.name,
             **self._filling(),
         )

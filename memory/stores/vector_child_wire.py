@@ -153,9 +153,11 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     unclean: bool
     """True while files hold bytes of what was removed, until they are written anew."""
     problem: str
-    """Why the server can't be reached; empty if it can, and where there is none."""
+    """Why the server can't be reached or refuses; empty if it answers, and where there is none."""
     answering: str
     """The embedder whose collection is asked: another one's while this one's is not filled."""
+    refused: bool = False
+    """Whether the server refuses what it is asked, such as for its key."""
     wanted: int = 0
     """Records that the collection before has, while it answers: as many as this one will have."""
     seconds_left: float | None = None

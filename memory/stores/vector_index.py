@@ -9,6 +9,7 @@ from typing import Protocol
 
 import msgspec
 
+from hearth.memory.errors import StoreUnavailable
 from hearth.memory.ports import Indexed, SearchRequest
 from hearth.memory.stores.hits import Hit
 from hearth.memory.stores.terms import QueryTerms
@@ -68,8 +69,8 @@ class VectorIndex(Protocol):
         ...
 
     @property
-    def problem(self) -> str:
-        """Why the index can't be reached, when that was last tried; empty if it could."""
+    def problem(self) -> StoreUnavailable | None:
+        """Why the index can't be reached or refuses, when that was last tried; None if it answered."""
         ...
 
     def terms_of(self, request: SearchRequest) -> Sequence[int]:

@@ -17,6 +17,7 @@ from qdrant_client import models
 
 from hearth.memory.errors import BadInput, StoreUnavailable
 from hearth.memory.events.sqlite_log import SqliteLog
+from hearth.memory.health import REFUSES, child_part
 from hearth.memory.ports import Embedder, Indexed, MemoryFilter, SearchRequest
 from hearth.memory.runner import Timing
 from hearth.memory.stores import qdrant_calls, qdrant_index
@@ -282,6 +283,7 @@ async def test_the_key_stays_secret(tmp_path: Path):
             assert len(server.did("upsert")) == 2
             assert len(server.requests) - before == 1
             health = await child.health(seconds=30)
+    assert child_part(health).reasons == (f"its server {REFUSES}",)
     assert KEY not in f"{caught.value} {health}"
     assert KEY not in repr(QdrantServer(url="http://a", api_key=KEY))
 

@@ -91,6 +91,21 @@ async def test_a_read_is_one_round_trip_and_a_change_two_whatever_is_held(client
     assert await counting.of(store.settle(ALICE, [page(n) for n in range(40)])) == 2
 
 
+async def test_a_server_that_refuses_is_told_from_one_that_is_away(redis_url: str) -> None:
+    """A database's number or a password that it does not take: health says that it refuses."""
+    for address in (f"{redis_url.rpartition('/')[0]}/99", redis_url.replace("//", "//nobody:wrong@")):
+        client = redis_client(address)
+        with pytest.raises(StoreUnavailable) as refused:
+            await RedisShortTerm(client, prefix=uuid4().hex).latest(ALICE, limit=1)
+        assert refused.value.refused
+        await client.aclose()
+    gone = redis_client(f"redis://127.0.0.1:{free_port()}")
+    with pytest.raises(StoreUnavailable) as away:
+        await RedisShortTerm(gone, prefix=uuid4().hex).latest(ALICE, limit=1)
+    assert not away.value.refused
+    await gone.aclose()
+
+
 async def test_a_cluster_takes_every_change(cluster_port: int) -> None:
     """All keys of a user are in one slot, so that a cluster takes pushes, settlements, drops and clears."""
     async with RedisCluster(host="127.0.0.1", port=cluster_port) as client:

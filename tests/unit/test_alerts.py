@@ -18,6 +18,7 @@ from hearth.memory import metrics
 from hearth.memory.events.sql_log import LogHealth
 from hearth.memory.gauges import HealthGauges, exposed
 from hearth.memory.health import (
+    REFUSES,
     WITHOUT,
     Part,
     State,
@@ -153,6 +154,7 @@ def reasons() -> set[str]:
         log_part(replace(LOG, fsync_p50_ms=31.0)),
         child_part(replace(child, running=False)),
         child_part(replace(child, state=troubled)),
+        child_part(replace(child, state=replace(troubled, refused=True))),
         child_part(replace(child, state=replace(troubled, problem="", wanted=1_000, seconds_left=660.0))),
         worker_part(
             WorkerHealth(
@@ -173,10 +175,10 @@ def reasons() -> set[str]:
 
 
 def test_the_page_explains_every_reason_of_health() -> None:
-    """Its table has a row for each reason that a part can give, and for a part that does not answer."""
+    """Its table has a row for each reason that a part can give, and for no answer and a refusal."""
     rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", PAGE, re.MULTILINE)
     listed = {re.sub(r"\d+", "N", reason) for name, reason in rows if name in {*PARTS, "any"}}
-    assert listed == reasons() | {"does not answer"}
+    assert listed == reasons() | {"does not answer", REFUSES}
 
 
 def test_health_is_shown_as_gauges() -> None:

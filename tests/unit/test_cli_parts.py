@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from importlib.metadata import version
 from pathlib import Path
 
 import httpx
@@ -71,6 +72,12 @@ def test_every_help_shows_an_example_that_parses(path: tuple[str, ...]) -> None:
     assert lines[0].startswith(f"Example: hearth {' '.join(path)}")
     for word in lines[0].split():
         assert not word.startswith("--") or word in result.stdout.replace(lines[0], "")
+
+
+def test_the_version_is_said() -> None:
+    """As it is installed."""
+    result = CliRunner().invoke(app, ["--version"])
+    assert (result.exit_code, result.stdout) == (0, f"hearth {version('hearth')}\n")
 
 
 def test_key_new_prints_json_alone() -> None:

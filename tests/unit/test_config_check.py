@@ -110,6 +110,22 @@ def test_a_key_that_travels_unencrypted_is_a_warning(url: str, warned: bool) -> 
     assert wheres(settings) == expected == [(p.level, p.where) for p in check_worker(settings)]
 
 
+@pytest.mark.parametrize(
+    ("name", "url"),
+    [
+        ("postgres_url", "postgresql://h:pw@db.example/h?sslmod=require"),
+        ("redis_url", "redis://:pw@cache?db=x"),
+    ],
+)
+def test_an_address_that_no_client_reads_is_an_error(name: str, url: str) -> None:
+    """A mistyped parameter is told before the start, to gateways and workers, without the password."""
+    settings = shared(**SERVERS | {name: url, "worker": "external"})
+    ((found,), (same,)) = check(settings), check_worker(settings)
+    assert (found.level, found.where) == ("error", f"hearth.{name}")
+    assert "pw" not in str(found)
+    assert found == same
+
+
 def test_a_worker_beside_gateways_that_work_themselves_is_refused() -> None:
     """Their configuration must say that the work is done elsewhere."""
     (problem,) = check_worker(shared(**SERVERS))

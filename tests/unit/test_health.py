@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from hearth.memory.events.sqlite_log import LogHealth
 from hearth.memory.health import (
+    REFUSES,
     Part,
     child_part,
     log_part,
@@ -70,6 +71,8 @@ def test_a_server_that_is_down_or_empty_degrades_long_term_memory() -> None:
     }
     well = State(unfilled="", unclean=False, problem="", answering="x", **given)
     down = child_part(_child(state=replace(well, problem="http://qdrant.internal: down")))
+    refusing = child_part(_child(state=replace(well, problem="http://qdrant.internal: 401", refused=True)))
+    assert refusing.reasons == (f"its server {REFUSES}",)
     assert child_part(_child(state=well)).state == "ok"
     assert down.state == "degraded"
     assert "qdrant.internal" not in str(down)

@@ -38,18 +38,28 @@ async def test_an_address_names_a_cluster() -> None:
 
 async def test_an_address_names_sentinels() -> None:
     """Several sentinels, their default port, service and database, and who signs in at the primary."""
-    client = redis_client("redis+sentinel://bob:pw@one,two:26380/primary/2")
+    client = redis_client("redis+sentinel://bob:pw@one,two:26380/primary/2?client_name=hearth")
     assert isinstance(client, Redis)
     pool = client.connection_pool
     assert pool.service_name == "primary"  # type: ignore[attr-defined]
-    assert (pool.connection_kwargs["db"], pool.connection_kwargs["username"]) == (2, "bob")
+    given = {name: pool.connection_kwargs[name] for name in ("db", "username", "client_name")}
+    assert given == {"db": 2, "username": "bob", "client_name": "hearth"}
     nodes = [s.connection_pool.connection_kwargs for s in pool.sentinel_manager.sentinels]  # type: ignore[attr-defined]
     assert [(node["host"], node["port"]) for node in nodes] == [("one", 26379), ("two", 26380)]
     await client.aclose()
 
 
 @pytest.mark.parametrize(
-    "address", ["http://cache", "redis+sentinel://one:26379", "redis://cache:port", "redis://:pw@cache?db=x"]
+    "address",
+    [
+        "http://cache",
+        "redis+sentinel://one:26379",
+        "redis://cache:port",
+        "redis://:pw@cache?db=x",
+        "redis://:pw@cache?tmieout=3",
+        "redis+cluster://:pw@node?tmieout=3",
+        "redis+sentinel://:pw@one/primary?tmieout=3",
+    ],
 )
 def test_what_is_no_address_is_refused_without_its_password(address: str) -> None:
     """An address that means nothing is an error that shows no secret."""
