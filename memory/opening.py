@@ -145,8 +145,7 @@ async def open_memory(
         capture = _capture(stores, outbox, ack_seconds, lambda: working.notify())
         known, mine = Ledger(ledger or home / LEDGER), worker == "embedded"
         eraser = _eraser(stores, own_spool=mine)
-        emptied = capture.empty_spool_now
-        purger = _purger(stores, eraser, known, servers, files=_files(home, spool), emptied=emptied)
+        purger = _purger(stores, eraser, known, servers, _files(home, spool), capture.empty_spool_now)
         working = _working(stores, policies, purger if mine else None, model)
         engine = Engine(
             **_parts(stores),
@@ -316,7 +315,6 @@ def _purger(
     eraser: Eraser,
     ledger: Ledger,
     servers: Servers | None,
-    *,
     files: Files | None = None,
     emptied: Callable[[], Awaitable[int]] | None = None,
 ) -> Purger:

@@ -473,9 +473,9 @@ class Worker:
         )
 
     async def _follow(self, at: int) -> None:
-        """Each consumer wakes the next, which then finds its decisions too. What a later one decides may be for
-        an earlier one, so they start again. One that is held up holds up another no longer than until that one
-        looks by itself.
+        """Each consumer wakes the next, which then finds its decisions too. What a later one decides may be
+        for an earlier one, so they start again. One that is held up holds up another no longer than until
+        that one looks by itself.
         """
         runner, decided = self._runners[at], 0
         while True:
