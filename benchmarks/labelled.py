@@ -30,7 +30,8 @@ import msgspec
 from hearth.memory.types import Act, CandidateFact, Page, Scope, utc
 
 HALVES = {
-    half: Path(__file__).with_name(f"exchanges-{half}.json") for half in ("dev", "held", "fresh", "blind")
+    half: Path(__file__).with_name(f"exchanges-{half}.json")
+    for half in ("dev", "held", "fresh", "blind", "unseen", "trap")
 }
 SCOPE = Scope(tenant="t", user="u")
 

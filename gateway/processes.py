@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import shutil
 import signal
@@ -9,6 +10,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import uvicorn
+import uvicorn._subprocess
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.supervisors.multiprocess import Multiprocess
 
@@ -25,7 +27,9 @@ CONFIG = "HEARTH_CONFIG"
 SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """Names the folder in which they count together."""
 HEALTH_SECONDS = 120
-"""A process that says nothing for so long is replaced; loading LiteLLM takes a part of that."""
+"""A process that says nothing for so long is replaced."""
+LOADED = "hearth.gateway.loaded"
+"""What the process has imported that all others are forked from: to load LiteLLM takes most of a start."""
 
 
 class Served:
@@ -117,6 +121,9 @@ def serve_many(settings: Settings, config: Path, *, host: str, port: int, worker
         sockets = [served.bind_socket()]
     except SystemExit as end:
         raise StartError(f"can't listen on {host}:{port}; name another address or port") from end
+    multiprocessing.set_forkserver_preload([LOADED])
+    # uvicorn has no setting for it
+    uvicorn._subprocess.spawn = multiprocessing.get_context("forkserver")  # type: ignore[assignment]  # noqa: SLF001
     gateways = Gateways(served, sockets)
     gateways.drain_seconds = settings.hearth.drain_seconds
     gateways.run()

@@ -223,22 +223,14 @@ def load() -> None:
     """Import all that a gateway and its vector child import, in an environment that decides nothing for those
     to come.
     """
-    from hearth.config.environment import MASTER_KEY, prepare_environment
+    import hearth.gateway.loaded
 
-    had = dict(os.environ)
-    prepare_environment(os.environ)
-    if MASTER_KEY not in had:
-        del os.environ[MASTER_KEY]
     gc.disable()
     import anthropic  # noqa: F401
-    import litellm.proxy.proxy_cli
-    import litellm.proxy.proxy_server  # noqa: F401
+    import litellm.proxy.proxy_cli  # noqa: F401
     import openai  # noqa: F401
 
-    import hearth.gateway.api
-    import hearth.gateway.auth
     import hearth.gateway.cli
-    import hearth.gateway.server
     import hearth.memory.stores.edge_fresh
     import hearth.memory.stores.edge_succession
     import hearth.memory.stores.postgres_terms

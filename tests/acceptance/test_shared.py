@@ -69,12 +69,13 @@ def _gateway(
 
 
 def processes(gateway: GatewayProcess) -> list[psutil.Process]:
-    """The gateway processes below the one that was started; their vector children are one level deeper."""
-    return [
+    """The gateway processes, below the one that they are forked from."""
+    (loaded,) = [
         child
         for child in psutil.Process(gateway.process.pid).children()
-        if child.status() != psutil.STATUS_ZOMBIE and any("spawn_main" in part for part in child.cmdline())
+        if any("forkserver" in part for part in child.cmdline())
     ]
+    return [child for child in loaded.children() if child.status() != psutil.STATUS_ZOMBIE]
 
 
 def health(gateway: GatewayProcess) -> dict[str, Any]:

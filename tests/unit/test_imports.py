@@ -31,6 +31,7 @@ FOREIGN = (
 READS_ENVIRONMENT = {
     "gateway/server.py": "entry of the process: sets what LiteLLM and tiktoken read",
     "gateway/stock.py": "entry of a process that LiteLLM starts",
+    "gateway/loaded.py": "entry of the process that those of several are forked from: sets LiteLLM's",
     "gateway/model.py": "sets what LiteLLM reads where a worker loads it, to ask a model",
     "gateway/processes.py": "entry of one gateway process of several: tells its children what to read",
     "gateway/commands/settings.py": "entry of the command line: hands the environment to config",
