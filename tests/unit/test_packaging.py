@@ -7,6 +7,7 @@ import json
 import re
 import sys
 import tomllib
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -87,6 +88,9 @@ def _imported(folder: str) -> set[str]:
     return names - set(sys.stdlib_module_names) - {"hearth", "tests", "benchmarks"} - local
 
 
+_providers = cache(packages_distributions)
+
+
 @pytest.mark.parametrize(
     ("folder", "extras"),
     [
@@ -102,7 +106,7 @@ def _imported(folder: str) -> set[str]:
 def test_whatever_is_imported_is_a_direct_dependency(folder: str, extras: list[str]) -> None:
     """Nothing is used that another package happens to bring along."""
     direct = {_name(one) for one in [*RUNTIME, *(one for extra in extras for one in OPTIONAL[extra])]}
-    providers = packages_distributions()
+    providers = _providers()
     foreign = {
         module
         for module in _imported(folder)

@@ -7,6 +7,7 @@ import re
 import statistics
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -44,13 +45,18 @@ def _files() -> list[Path]:
     return [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 
 
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def _name(path: Path, node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     return f"{path.relative_to(ROOT)}:{node.name}"
 
 
 def _functions() -> Iterator[tuple[Path, ast.FunctionDef | ast.AsyncFunctionDef]]:
     for path in _files():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(_tree(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield path, node
 
@@ -95,7 +101,7 @@ def test_nothing_prints() -> None:
     prints = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in _files()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(_tree(path))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     ]
     assert not prints
@@ -105,7 +111,7 @@ def test_every_module_and_public_function_says_what_it_does() -> None:
     """Modules, public classes and public functions have a docstring."""
     silent = []
     for path in _files():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = _tree(path)
         silent += [str(path.relative_to(ROOT))] if tree.body and ast.get_docstring(tree) is None else []
         for node in tree.body:
             named = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
@@ -119,7 +125,7 @@ def test_every_test_says_its_behaviour() -> None:
     silent = [
         f"{path.relative_to(ROOT)}:{node.name}"
         for path in sorted((ROOT / "tests").rglob("test_*.py"))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(_tree(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and node.name.startswith("test_")
         and ast.get_docstring(node) is None
