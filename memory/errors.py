@@ -38,6 +38,9 @@ class BadInput(HearthError):
 class NotFound(HearthError):
     """There is no such record in this scope."""
 
+    def __init__(self, said: str = "This user has no record of that id. Check the id and the user.") -> None:
+        super().__init__(said)
+
 
 class Held(HearthError):
     """A legal hold keeps what was to be erased; that is queued until the hold is lifted."""

@@ -178,7 +178,7 @@ def problem_of(error: HearthError) -> Problem:
         case BadInput():
             return invalid([_field_error(error)])
         case NotFound():
-            return Problem(404, "not-found", "This user has no record of that id. Check the id and the user.")
+            return Problem(404, "not-found", str(error))
         case StaleGeneration():
             detail = "The user was erased meanwhile, so nothing was kept. Send it again to begin anew."
             return Problem(409, "erased", detail)

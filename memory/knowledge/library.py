@@ -28,6 +28,7 @@ RECIPE: Final = "1"
 MAX_TITLE: Final = 256
 """Characters of a title."""
 _TRIES: Final = 8
+_UNKNOWN: Final = "This tenant has no document of that name. Check the name."
 """Against others that load or remove the same document at the same moment."""
 FOLLOW_SECONDS: Final = 1.0
 """Between two looks at what other processes load and remove."""
@@ -100,7 +101,7 @@ class Library:
         for _ in range(_TRIES):
             known = await self._log.document(tenant, document)
             if known is None or known.document is None:
-                raise NotFound
+                raise NotFound(_UNKNOWN)
             gone = known.document
             payload = KnowledgeRemoved(document=gone.id, version=gone.version, chunks=gone.chunks, by=by)
             after = await self._append(tenant, gone.id, known, payload)
@@ -112,7 +113,7 @@ class Library:
         """The version in force. Raises NotFound, LogUnavailable."""
         known = await self._log.document(tenant, document_id(tenant, name))
         if known is None or known.document is None:
-            raise NotFound
+            raise NotFound(_UNKNOWN)
         return known.document
 
     async def documents(self, tenant: str, *, after: str = "", limit: int = 50) -> list[Document]:

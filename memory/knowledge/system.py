@@ -137,7 +137,7 @@ class SystemMemory:
         """
         known = await self._log.document(tenant, id)
         if known is None or known.document is None or known.document.kind != "system":
-            raise NotFound
+            raise NotFound("System memory has no text of that id. Check the id.")
         return await self._library.remove(tenant, id, by=by)
 
     # -- inside ----------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ class SystemMemory:
     async def _find(self, tenant: str, topic: str, policy: SystemMemoryPolicy) -> Proposal:
         found = next((one for one in await self._shared(tenant, policy) if one.topic == topic), None)
         if found is None:
-            raise NotFound
+            raise NotFound("Not enough users share this topic now. See what is proposed.")
         return found
 
     async def _put(self, tenant: str, name: str, topic: str, text: str, *, by: str, agent: str) -> SystemText:

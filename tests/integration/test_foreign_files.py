@@ -117,6 +117,7 @@ HOSTILE = {
     "future": (b'{"messages": [{"role": "user", "content": "hi"}], "created": 4000000000}', "record 1"),
     "large record": (b'{"messages": [], "id": "' + b"x" * 2_000_000 + b'"}', "record 1"),
     "many records": (b'{"messages": []}\n' * 1_001, "record 1001"),
+    "empty": (b" \n", "file"),
     "unknown": (b'{"hello": "world"}', "format"),
     "no archive": (b"PK\x03\x04 no zip at all", "archive"),
     "no conversations": (_zipped("other.json", b"[]"), "archive"),

@@ -88,7 +88,8 @@ async def test_an_approved_text_is_recalled_by_all_users_and_no_other_tenant(api
         assert f"# System memory\n2026\nSun 1 Mar\n- {TEXT}\n" in await block(api, key)
     assert await block(api, "rival", user="alice") == ""
     assert (await ask(api, "GET", "", "rival-admin")).json()["items"] == []
-    assert (await ask(api, "DELETE", f"/{made.json()['id']}", "rival-admin")).status_code == 404
+    foreign = await ask(api, "DELETE", f"/{made.json()['id']}", "rival-admin")
+    assert (foreign.status_code, foreign.json()["detail"][:29]) == (404, "System memory has no text of ")
     assert TEXT in (await ask(api, "GET", "")).text
     other = await ask(api, "POST", "/approve", topic=GERMAN, text=TEXT.replace("German", "Swiss German"))
     assert "Swiss German" in await block(api)

@@ -70,7 +70,9 @@ def _records(file: IO[bytes], source: Source) -> Iterator[tuple[int, bytes]]:
 
 
 def _first(file: IO[bytes], source: Source) -> dict[str, Any]:
-    raw = next((raw for _, raw in _records(file, source)), b"null")
+    raw = next((raw for _, raw in _records(file, source)), None)
+    if raw is None:
+        raise BadInput("file", "", "at least one record")
     try:
         first = msgspec.json.decode(raw)
     except (msgspec.MsgspecError, RecursionError) as error:
@@ -78,6 +80,9 @@ def _first(file: IO[bytes], source: Source) -> dict[str, Any]:
     if not isinstance(first, dict):
         raise BadInput("record 1", raw[:60].decode(errors="replace"), "an object")
     return first
+
+
+_KNOWN: Final = f"the fields of {', '.join(get_args(Format))}; a turn has role, content and at"
 
 
 def _told_by(first: dict[str, Any]) -> Format:
@@ -100,7 +105,7 @@ def _told_by(first: dict[str, Any]) -> Format:
     for name in ("results", "memories", "data"):
         if inner := _inner(first, name):
             return _told_by(dict.fromkeys(inner))
-    raise BadInput("format", ", ".join(list(keys)[:10]), f"a file of {', '.join(get_args(Format))}")
+    raise BadInput("format", ", ".join(list(keys)[:10]), _KNOWN)
 
 
 def _inner(first: dict[str, Any], name: str) -> set[str]:
