@@ -28,7 +28,7 @@ from hearth.gateway.life import settled_by
 from hearth.gateway.model import extraction_model
 from hearth.gateway.runtime import RUNTIME, Gateway
 from hearth.gateway.servers import servers_of
-from hearth.gateway.starting import StartError, late_jobs_allowed
+from hearth.gateway.starting import StartError, late_jobs_allowed, take_routes_apart
 from hearth.gateway.switchboard import switchboard
 from hearth.gateway.weights import weights_of
 from hearth.memory.engine import Engine
@@ -136,8 +136,11 @@ def compose(settings: Settings) -> Composed:
 
     install(settings)
     _remember_what_is_absent()
+    api = create_api(RUNTIME.running)
+    for app in (api, litellm_app):
+        take_routes_apart(app)
     outer = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
-    outer.mount("/memory", create_api(RUNTIME.running))
+    outer.mount("/memory", api)
     outer.mount("/", litellm_app)
     edge = Edge(outer, RUNTIME.running, headroom, most_bytes=settings.hearth.max_request_mb * MEGABYTE)
     return Composed(edge, _opened(settings, litellm_app))

@@ -15,15 +15,18 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import fastapi.routing
+import httpx
 import pytest
 import uvicorn
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from fastapi import APIRouter, FastAPI
 
 import hearth.gateway.server as server_module
 from hearth.config.settings import HearthSettings, Settings
 from hearth.gateway.runtime import RUNTIME
 from hearth.gateway.server import Composed, _serve, serve
-from hearth.gateway.starting import SCHEDULER, StartError, late_jobs_allowed
+from hearth.gateway.starting import SCHEDULER, StartError, late_jobs_allowed, take_routes_apart
 from hearth.memory.errors import LogUnavailable
 from hearth.memory.events.spool import Spool
 from tests.events import step
@@ -55,6 +58,29 @@ async def test_stores_that_can_not_be_opened_are_a_start_error(error: Exception)
     """What the operator must see to is a message, not a traceback."""
     with pytest.raises(StartError, match=str(error).replace("[", r"\[")):
         await _serve(server(), failing(error))
+
+
+async def test_routes_are_taken_apart_in_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first call finds it done: FastAPI does it by and by, while all callers wait."""
+    router = APIRouter()
+    router.get("/early")(lambda: {})
+    router.get("/late")(lambda: {})
+    found: list[str] = []
+    plain = fastapi.routing.get_dependant
+
+    def noted(*, path: str, **given: Any) -> Any:
+        found.append(path)
+        return plain(path=path, **given)
+
+    monkeypatch.setattr(fastapi.routing, "get_dependant", noted)
+    app = FastAPI()
+    app.include_router(router, prefix="/v1")
+    take_routes_apart(app)
+    assert "/v1/late" in found
+    found.clear()
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as client:
+        assert (await client.get("/v1/late")).status_code == 200
+    assert found == []
 
 
 async def test_a_mistake_of_the_program_stays_one() -> None:
