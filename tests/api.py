@@ -7,13 +7,17 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import httpx
 import uvicorn
 from fastapi import FastAPI, Request
+from starlette.routing import BaseRoute
+from starlette.types import Receive, Scope, Send
 
 from hearth.config.settings import HearthSettings, Settings
 from hearth.gateway.api import create_api
@@ -64,11 +68,46 @@ def secret(name: str) -> str:
     return f"sk-hearth-test-{name}"
 
 
+class App:
+    """The API of one gateway: FastAPI's app is one for all, since to take its routes apart takes long."""
+
+    def __init__(self, gateway: Gateway, *, local: bool) -> None:
+        self.gateway, self.local = gateway, local
+        self.keys = key_table(gateway.settings.hearth)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a call."""
+        token = _CALLED.set(self)
+        try:
+            await _mounted()(scope, receive, send)
+        finally:
+            _CALLED.reset(token)
+
+    @property
+    def routes(self) -> list[BaseRoute]:
+        """Where the API is mounted."""
+        return _mounted().routes
+
+
+_CALLED: ContextVar[App] = ContextVar("_CALLED")
+
+
+@cache
+def _mounted() -> FastAPI:
+    async def authenticate(request: Request) -> Key | None:
+        return _CALLED.get().keys.find(presented_key(request.headers.items()))
+
+    door = Door(authenticate=authenticate, is_local=lambda request: _CALLED.get().local)
+    app = FastAPI(openapi_url=None)
+    app.mount("/memory", create_api(lambda: _CALLED.get().gateway, door=door))
+    return app
+
+
 @dataclass(frozen=True, kw_only=True)
 class Api:
     """The API under test, and what lies under it."""
 
-    app: FastAPI
+    app: App
     engine: Engine
     gateway: Gateway
 
@@ -116,15 +155,7 @@ async def open_api(
             flow=Flow(engine),
             switchboard=FileSwitchboard(home / "switches.json"),
         )
-        table = key_table(hearth)
-
-        async def authenticate(request: Request) -> Key | None:
-            return table.find(presented_key(request.headers.items()))
-
-        door = Door(authenticate=authenticate, is_local=lambda request: local)
-        app = FastAPI(openapi_url=None)
-        app.mount("/memory", create_api(lambda: gateway, door=door))
-        yield Api(app=app, engine=engine, gateway=gateway)
+        yield Api(app=App(gateway, local=local), engine=engine, gateway=gateway)
 
 
 @contextmanager

@@ -63,8 +63,8 @@ async def test_stores_that_can_not_be_opened_are_a_start_error(error: Exception)
 async def test_routes_are_taken_apart_in_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first call finds it done: FastAPI does it by and by, while all callers wait."""
     router = APIRouter()
-    router.get("/early")(lambda: {})
-    router.get("/late")(lambda: {})
+    router.get("/early")(lambda: "early")
+    router.get("/late")(lambda: "late")
     found: list[str] = []
     plain = fastapi.routing.get_dependant
 
