@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 import types
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from hearth.config.problems import Problem, SettingsError
 from hearth.config.sections import SECTION, misnamed
 from hearth.config.settings import HearthSettings, KeySettings, Settings
 from hearth.config.yaml_lines import KeyPath, dotted, read_yaml
+from hearth.memory.addresses import without_password
 
 PREFIX = "HEARTH_"
 CONFIG_VARIABLE = "HEARTH_CONFIG"
@@ -236,12 +236,11 @@ def _shown(path: KeyPath, value: object) -> str:
     if (path[:1] == ("keys",) and path[-1] not in _PLAIN_KEY_FIELDS) or path[:2] == ("encryption", "keys"):
         return "a value that is not shown"
     if str(path[-1]).endswith("_url"):
-        value = _PASSWORD.sub("//…@", str(value))
+        value = without_password(str(value))
     text = repr(value)
     return text if len(text) <= 80 else text[:79] + "…"
 
 
-_PASSWORD = re.compile(r"//[^/]*@")
 _PLAIN_KEY_FIELDS = frozenset(KeySettings.model_fields) - {"key", "hash"}
 
 

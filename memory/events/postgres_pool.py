@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import re
 import socket
 import threading
 import time
@@ -19,6 +18,7 @@ from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from hearth.memory.addresses import without_secrets
 from hearth.memory.errors import BadInput, LogUnavailable
 from hearth.memory.events.postgres import Connection
 
@@ -179,9 +179,5 @@ def check_address(url: str) -> None:
         conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:
         said = str(error).strip().replace(url, "it")
-        raise BadInput("postgres_url", _shown(url), f"an address that PostgreSQL can read ({said})") from None
-
-
-def _shown(url: str) -> str:
-    """The address without what may be secret: user, password and parameters."""
-    return re.sub(r"//[^/]*@", "//…@", url.partition("?")[0])
+        expected = f"an address that PostgreSQL can read ({said})"
+        raise BadInput("postgres_url", without_secrets(url), expected) from None

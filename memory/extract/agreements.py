@@ -7,19 +7,17 @@ the user; of its words only a promise counts, which it makes for later and witho
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator
 from functools import cache
-from importlib.resources import files
 from typing import Final, NamedTuple
 
 from msgspec import structs
 
 from hearth.memory.extract.attributes import AGENT, is_single
+from hearth.memory.extract.books import read_book
 from hearth.memory.extract.spans import own_words, sentences, users_words
 from hearth.memory.types import CandidateFact, Page
 
-_BOOK: Final = "agreements.toml"
 _MOST: Final = 3
 """Promises of one reply."""
 _SURE: Final = 0.9
@@ -46,8 +44,7 @@ class _Book(NamedTuple):
 @cache
 def _book() -> _Book:
     """`agreements.toml`, read once."""
-    text = files("hearth.memory.extract").joinpath(_BOOK).read_text(encoding="utf-8")
-    given = tomllib.loads(text)
+    given = read_book("agreements.toml")
     promised = "|".join(f"(?:{one})" for one in given.pop("promises").values())
     return _Book(
         promised=re.compile(promised, re.IGNORECASE),

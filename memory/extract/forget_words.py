@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from hearth.memory.extract.books import read_book
 from hearth.memory.types import Asked
 
 _MACRO: Final = re.compile(r"<([A-Z]+)>")
@@ -41,8 +40,7 @@ class Wordings(NamedTuple):
 @cache
 def wordings() -> Wordings:
     """The file, read once."""
-    text = files("hearth.memory.extract").joinpath("forget.toml").read_text(encoding="utf-8")
-    book = tomllib.loads(text)
+    book = read_book("forget.toml")
     return Wordings(
         idioms=_compiled(book["idioms"]),
         goes_on=_compiled(book["goes_on"]),

@@ -7,15 +7,13 @@ it speaks of the user, or asks for what one wants for oneself, and of nobody els
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
 from typing import Final, NamedTuple
 
+from hearth.memory.extract.books import read_book
 from hearth.memory.extract.patterns import book
 
-_BOOK: Final = "forms.toml"
 _LINE: Final = re.compile(r"[^\n]+")
 _FIELD: Final = re.compile(
     r"[ \t]*(?:[-*•·–][ \t]+|\d[.)][ \t]+)?\**(?P<key>[^\W\d][^:：\n*]{0,30}?)\**[ \t]*[:：]"
@@ -59,7 +57,7 @@ class _Book(NamedTuple):
 @cache
 def _book() -> _Book:
     """`forms.toml`, read once."""
-    given = tomllib.loads(files("hearth.memory.extract").joinpath(_BOOK).read_text(encoding="utf-8"))
+    given = read_book("forms.toml")
 
     def compiled(text: str) -> re.Pattern[str]:
         return re.compile(text, re.IGNORECASE)

@@ -22,7 +22,7 @@ _DENIES: Final = re.compile(r"\w+n't\s(?!i\b|you\b|we\b|it\b|he\b|she\b|they\b)"
 _BEGINNING: Final = 20
 """Characters of a clause that may be its subject."""
 _NEAR: Final = 200
-"""Characters before a clause in which stands whom a pronoun means, or that something was wrong."""
+"""Characters before a sentence in which stands that something was wrong."""
 
 
 def stated(text: str, sentence: Sentence) -> list[Stated]:
@@ -33,10 +33,13 @@ def stated(text: str, sentence: Sentence) -> list[Stated]:
     by_language: dict[str, list[Pattern]] = {}
     for pattern in book().likely(words):
         by_language.setdefault(pattern.language, []).append(pattern)
+    if not by_language:
+        return []
+    goes_on = of_speaker(text, sentence.start)
     best: tuple[tuple[int, int], list[Stated]] = ((0, 0), [])
     for language, patterns in by_language.items():
         tongue = book().tongues[language]
-        read = _Reader(text, sentence, tongue).read(patterns)
+        read = _Reader(text, sentence, tongue, goes_on=goes_on).read(patterns)
         best = max(best, ((len(read), _known(words, tongue)), read), key=lambda one: one[0])
     if book().dead.search(text, sentence.start, sentence.end):
         return [one for one in best[1] if one.act == "ends" or _of_speaker_alone(one)]
@@ -56,10 +59,11 @@ def _known(words: str, tongue: Tongue) -> int:
 class _Reader:
     """Tries one language's patterns on one sentence."""
 
-    def __init__(self, text: str, sentence: Sentence, tongue: Tongue) -> None:
+    def __init__(self, text: str, sentence: Sentence, tongue: Tongue, *, goes_on: bool) -> None:
+        """`goes_on`: whether a clause without a subject may be the speaker's."""
         self._text, self._sentence, self._tongue = text, sentence, tongue
         self._casual = text[sentence.start].islower()
-        self._goes_on = of_speaker(text, sentence.start)
+        self._goes_on = goes_on
 
     def read(self, patterns: Sequence[Pattern]) -> list[Stated]:
         """What the patterns read, in the order of clauses, each attribute's value once."""
@@ -205,10 +209,8 @@ class _Reader:
     def _said(self, pattern: Pattern, clause: Clause, match: Found, left_out: str) -> Iterator[Stated]:
         """What the match states: one fact a value, none where a value or its subject is none."""
         spans, said = match.groups, dict(match.said)
-        attribute, subject = (
-            self._attribute(pattern, said),
-            person(said.get("who", ""), self._text, clause.start, self._tongue),
-        )
+        attribute = self._attribute(pattern, said)
+        subject = person(said.get("who", ""), self._text, clause.start, self._tongue)
         if not attribute or not subject:
             return
         read = self._values(pattern, spans.get("value") or (match.end, 0)) if not pattern.constant else []

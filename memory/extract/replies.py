@@ -33,10 +33,11 @@ def speaks_for_user(reply: str, found: Sequence[CandidateFact]) -> bool:
     text = _MARKS.sub(" ", reply)
     own = [one for one in found if one.subject == "user" and one.attribute not in GENERAL]
     same = {(one.attribute, value_key(one.value)) for one in own}
+    attributes = {one.attribute for one in own}
     spoken = {(one.attribute, one.language) for one in own}
     return any(
         (one.attribute, value_key(one.value)) in same
-        or (one.attribute in dict(spoken) and (one.attribute, one.pattern.language) not in spoken)
+        or (one.attribute in attributes and (one.attribute, one.pattern.language) not in spoken)
         for sentence in sentences(text)
         if not sentence.asks
         for one in stated(text, sentence)

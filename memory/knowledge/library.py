@@ -28,8 +28,8 @@ RECIPE: Final = "1"
 MAX_TITLE: Final = 256
 """Characters of a title."""
 _TRIES: Final = 8
-_UNKNOWN: Final = "This tenant has no document of that name. Check the name."
 """Against others that load or remove the same document at the same moment."""
+_UNKNOWN: Final = "This tenant has no document of that name. Check the name."
 FOLLOW_SECONDS: Final = 1.0
 """Between two looks at what other processes load and remove."""
 _AT_ONCE: Final = 500

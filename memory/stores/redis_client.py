@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -11,6 +10,7 @@ from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
+from hearth.memory.addresses import without_secrets
 from hearth.memory.errors import BadInput
 from hearth.memory.stores.redis_short_term import Client
 
@@ -22,7 +22,6 @@ CONNECTIONS = 64
 """Of one process at most; one more call waits `WAIT_SECONDS` for a free one and then goes without."""
 WAIT_SECONDS = 0.2
 SENTINEL_PORT = 26379
-_HIDDEN = re.compile(r"//[^@/]*@")
 
 
 def redis_client(address: str) -> Client:
@@ -35,9 +34,7 @@ def redis_client(address: str) -> Client:
     """
     scheme = urlsplit(address).scheme
     if scheme not in SCHEMES:
-        raise BadInput(
-            "redis_url", _HIDDEN.sub("//…@", address), f"an address that begins with one of {SCHEMES}"
-        )
+        raise BadInput("redis_url", without_secrets(address), f"an address that begins with one of {SCHEMES}")
     plain = address.replace("+cluster", "").replace("+sentinel", "")
     try:
         if scheme.endswith("+cluster"):
@@ -50,7 +47,7 @@ def redis_client(address: str) -> Client:
         # Does not connect, but complains of a parameter that there is not.
         pool.make_connection()  # type: ignore[no-untyped-call]
     except (ValueError, TypeError) as error:
-        raise BadInput("redis_url", _HIDDEN.sub("//…@", address), _expected(error)) from error
+        raise BadInput("redis_url", without_secrets(address), _expected(error)) from error
     return Redis.from_pool(pool)
 
 

@@ -50,13 +50,13 @@ class GatewayProcess:
         return [parts["spool"]["numbers"]["waiting"], *parts["worker"]["numbers"]["lag"].values()]
 
 
-def wait_until(holds: object, seconds: float = 20, *, pause: float = 0.05) -> None:
+def wait_until(holds: object, seconds: float = 20) -> None:
     """Wait until the callable `holds` returns true; it is an AssertionError if it never does."""
     assert callable(holds)
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, f"it did not hold within {seconds} s"
-        time.sleep(pause)
+        time.sleep(0.05)
 
 
 def document(provider: ScriptedProvider, home: Path) -> dict[str, object]:
