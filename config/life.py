@@ -79,7 +79,7 @@ class HeatSettings(Section):
 
 
 class LimitSettings(Section):
-    """What one user's segments may be; beyond it the coldest leave, and their episodes stay."""
+    """What one user's segments may be, or all users'; beyond it the coldest leave. Their episodes stay."""
 
     segments: Whole | None = Field(default=None, description="Segments at most (2000).")
     pages: Whole | None = Field(default=None, description="Pages in them at most; empty: any number.")
@@ -93,6 +93,11 @@ class LimitSettings(Section):
         description="Episodes of segments that have left; the least important and coldest go (2000).",
     )
     episode_bytes: Whole | None = Field(default=None, description="Of their texts; empty: any number.")
+    tenant_segments: Whole | None = Field(
+        default=None, description="Segments of all users of a tenant together; empty: any number."
+    )
+    tenant_pages: Whole | None = Field(default=None, description="Pages in those; empty: any number.")
+    tenant_bytes: Whole | None = Field(default=None, description="Of their texts; empty: any number.")
 
 
 class RetentionSettings(Section):

@@ -13,7 +13,8 @@ from typing import Any, Literal, Protocol, TypeAlias
 import msgspec
 
 from hearth.memory.events.kinds import Event
-from hearth.memory.tiers.heat import Heat
+from hearth.memory.tiers.crowding import Crowd
+from hearth.memory.tiers.heat import Heat, HeatPolicy
 from hearth.memory.tiers.layers import Setting
 from hearth.memory.types import (
     CandidateFact,
@@ -721,6 +722,18 @@ class KnownSegment(msgspec.Struct, frozen=True, kw_only=True):
     """Position of the last event that changed any of it."""
 
 
+class TenantSegment(msgspec.Struct, frozen=True, kw_only=True):
+    """A live segment, and whose it is."""
+
+    user: str
+    generation: int
+    """Of its user."""
+    segment: Segment
+    heat: Heat
+    changed: int
+    """As in `KnownSegment`."""
+
+
 class WaitingPage(msgspec.Struct, frozen=True, kw_only=True):
     """A page of short-term memory, by what the decision about its leaving needs; later as it left."""
 
@@ -795,6 +808,21 @@ class MidTerm(Protocol):
 
     async def segments_named(self, tenant: str, user: str, ids: Sequence[str]) -> list[KnownSegment]:
         """Those of the user's segments, whosever agent's they are."""
+        ...
+
+    async def crowd(self, tenant: str) -> Crowd:
+        """How much mid-term memory all of the tenant's users have, who can be reached."""
+        ...
+
+    async def coldest(self, tenant: str, policy: HeatPolicy, *, limit: int) -> list[TenantSegment]:
+        """The tenant's coldest live segments, the coldest first, whoever's they are.
+
+        Where more are equally cold than there is room for, those of the least ids.
+        """
+        ...
+
+    async def untouched(self, tenant: str, before: datetime, *, limit: int) -> list[TenantSegment]:
+        """The tenant's live segments that nothing has touched since that moment, the longest first."""
         ...
 
     async def summaries(

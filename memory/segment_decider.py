@@ -8,6 +8,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec import structs
+
 from hearth.memory import metrics
 from hearth.memory.events.kinds import (
     Event,
@@ -17,6 +19,7 @@ from hearth.memory.events.kinds import (
     PageOutdated,
     Payload,
     RecallDrawn,
+    SegmentDue,
     SegmentEvicted,
     SegmentPinned,
     SegmentPromoted,
@@ -44,7 +47,7 @@ class SegmentDecider:
     name = "segments"
     kinds = (
         *("page.closed", "page.moved", "page.forgotten", "page.outdated"),
-        *("recall.drawn", "segment.pinned"),
+        *("recall.drawn", "segment.pinned", "segment.due"),
     )
 
     def __init__(
@@ -96,6 +99,8 @@ class SegmentDecider:
                     await work.resay(page)
                 case SegmentPinned(segment=segment, pinned=pinned):
                     work.pin(segment, pinned=pinned)
+                case SegmentDue(segment=segment, reason=reason):
+                    work.let_go(segment, reason)
                 case RecallDrawn(items=items, exchange=exchange):
                     work.visit(await self._visited(event, items), exchange)
             await work.fill()
@@ -117,6 +122,8 @@ class SegmentDecider:
             case PageMoved(page=id) | PageOutdated(page=id) | RecallDrawn(exchange=id):
                 found = await self._log.record(event.tenant, event.user, id)
                 return [found.scope] if isinstance(found, Page) else []
+            case SegmentDue():
+                return [structs.replace(shared, isolated=bool(event.agent))]
             case PageForgotten() | SegmentPinned():
                 isolated = Scope(tenant=event.tenant, user=event.user, agent=event.agent, isolated=True)
                 return [shared, isolated]

@@ -98,6 +98,7 @@ class Segmenting:
         self._segments, self._heats = dict(known.segments), dict(known.heats)
         self._damaged = dict(known.damaged)
         self._changed: set[str] = set()
+        self._due: list[tuple[str, str]] = []
         self._after: list[Payload] = []
         self.made: list[Payload] = []
         self.gone: list[Gone] = []
@@ -154,6 +155,11 @@ class Segmenting:
         if id in self._segments and self._segments[id].pinned != pinned:
             self._set(structs.replace(self._segments[id], pinned=pinned))
 
+    def let_go(self, id: str, reason: str) -> None:
+        """The tenant has no room for the segment, unless it was pinned since. Of age `end` judges anew."""
+        if reason != "age" and id in self._segments and not self._segments[id].pinned:
+            self._due.append((id, reason))
+
     async def resay(self, page: str) -> None:
         """What the page says of a fact holds no more, or again: its segment's episode has to say the same."""
         id = (await self._mid_term.segments_of(*self._user, [page])).get(page, "")
@@ -189,12 +195,14 @@ class Segmenting:
                 await self._promote(closed.id)
         for id in list(self._segments):
             await self._promote_if_hot(id)
+        for id, reason in self._due:
+            await self._evict(id, reason)
         gone = leaving(
             list(self._segments.values()), self._heats, self._now, self._policy.limits, self._policy.heat
         )
         for one in gone:
             await self._evict(one.segment.id, one.reason)
-        if gone:
+        if gone or self._due:
             await self._fade()
         states = (
             SegmentChanged(segment=self._segments[id], heat=self._heats[id])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal, TypeAlias
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import msgspec
 
@@ -84,6 +84,11 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     def person(self) -> str:
         """The one key of all that is the user's, whatever the agent."""
         return f"{_quoted(self.tenant)}/*" if self.user == EVERYBODY else _quoted(self.tenant, self.user)
+
+
+def agent_in(owner: str) -> str:
+    """The isolated agent that such a key is of; empty for what a user's agents share."""
+    return "".join(unquote(part) for part in owner.split("/")[2:3])
 
 
 def _quoted(*parts: str) -> str:

@@ -17,6 +17,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, w
 from hearth.memory import metrics
 from hearth.memory.archival import Archival
 from hearth.memory.concept_decider import ConceptDecider
+from hearth.memory.crowding import Crowding
 from hearth.memory.deciders import DrawnDecider, PageDecider
 from hearth.memory.erasure.purger import Purger
 from hearth.memory.errors import BadAnswer, LeaseLost, ModelUnavailable, Unavailable
@@ -253,6 +254,7 @@ class Worker:
         policy = policy or (lambda tenant, agent, key: LifePolicy())
         library = Library(log=log, long_term=long_term, clock=clock, appended=self.notify)
         self._retention = Retention(log=log, clock=clock, policy=policy, library=library)
+        self._crowding = Crowding(mid_term=mid_term, log=log, clock=clock, policy=policy)
         self._archival = (
             None if archiving is None else Archival(log=log, archiving=archiving, clock=clock, policy=policy)
         )
@@ -348,10 +350,16 @@ class Worker:
         return closed
 
     async def sweep(self) -> int:
-        """Forget what has outlived its time; how many records. Raises LogUnavailable."""
+        """Forget what has outlived its time, and tell which segments have to go; how many records were
+        forgotten. Raises LogUnavailable.
+        """
         forgotten = await self._retention.sweep()
         if forgotten:
             logger.info("%d records had outlived their time and were forgotten", forgotten)
+        due = await self._crowding.sweep()
+        if due:
+            logger.info("%d segments have to go by their age or by the limits over all users", due)
+        if forgotten or due:
             self.notify()
         if self._archival is not None:
             await self._archival.sweep()

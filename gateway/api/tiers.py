@@ -9,11 +9,12 @@ from fastapi import APIRouter, Query
 from msgspec import structs
 from pydantic import BaseModel, Field
 
-from hearth.gateway.api.access import Reader, TheEngine, Writer
+from hearth.gateway.api.access import AdminKey, Reader, TheEngine, Writer
 from hearth.gateway.api.door import KeyedRoute
 from hearth.gateway.api.fields import MAX_LIMIT
 from hearth.gateway.api.shapes import MEMORY_ID, WHEN, example
-from hearth.memory import look
+from hearth.memory import crowding, look
+from hearth.memory.tiers.heat import warmth
 from hearth.memory.tiers.life import LifePolicy
 from hearth.memory.tiers.overflow import BYTES_PER_TOKEN
 
@@ -239,6 +240,54 @@ class EvictionsOut(BaseModel):
     """What the limits would let go of now; nothing is."""
 
     items: list[EvictionOut] = Field(description="The coldest first.")
+
+
+class TenantEvictionOut(EvictionOut):
+    """A segment of any user that would be evicted now, and why."""
+
+    model_config = example(
+        user="alice", id=SEGMENT_ID, heat=0.02, pages=4, bytes=1184, last_at=WHEN, reason="tenant bytes"
+    )
+
+    user: str
+
+
+class TenantEvictionsOut(BaseModel):
+    """What age and the limits over all users would let go of now; nothing is."""
+
+    items: list[TenantEvictionOut] = Field(description="The longest untouched first, then the coldest.")
+
+
+@router.get("/tenant/evictions")
+async def try_tenant_evictions(
+    key: AdminKey,
+    engine: TheEngine,
+    segments: Annotated[int | None, Query(ge=1, description="In place of `limits.tenant_segments`.")] = None,
+    pages: Annotated[int | None, Query(ge=1, description="In place of `limits.tenant_pages`.")] = None,
+    bytes: Annotated[int | None, Query(ge=1, description="In place of `limits.tenant_bytes`.")] = None,
+    days: Annotated[float | None, Query(gt=0, le=36_500, description="In place of `limits.days`.")] = None,
+) -> TenantEvictionsOut:
+    """Say which segments of all users would be evicted now by age and the limits over all users, or by
+    others, and why: 2,000 at most. Nothing is evicted.
+    """
+    policy, now = engine.policies.of(key.tenant), engine.clock.now()
+    given = {"tenant_segments": segments, "tenant_pages": pages, "tenant_bytes": bytes, "days": days}
+    limits = structs.replace(policy.limits, **{name: one for name, one in given.items() if one is not None})
+    found = await crowding.due(engine.mid_term, key.tenant, limits, policy.heat, now)
+    return TenantEvictionsOut(
+        items=[
+            TenantEvictionOut(
+                user=one.user,
+                id=one.segment.id,
+                heat=round(warmth(one.heat, now, policy.heat), 4),
+                pages=one.segment.pages,
+                bytes=one.segment.size,
+                last_at=one.segment.last_at,
+                reason=reason,
+            )
+            for one, reason in found
+        ]
+    )
 
 
 @router.get("/evictions")

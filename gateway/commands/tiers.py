@@ -72,6 +72,9 @@ def evictions(
     size: Annotated[int | None, typer.Option("--bytes", help="Try this limit of bytes.")] = None,
     days: Annotated[float | None, typer.Option(help="Try this age.")] = None,
     session_segments: Annotated[int | None, typer.Option(help="Try this limit of a session.")] = None,
+    tenant: Annotated[
+        bool, typer.Option("--tenant", help="By age and the limits over all users; needs an admin key.")
+    ] = False,
     user: User = "",
     url: Url = DEFAULT_URL,
     key: ApiKey = "",
@@ -81,17 +84,23 @@ def evictions(
 
     Example: hearth evictions --segments 100 --user alice
     """
+    if tenant and session_segments is not None:
+        raise typer.BadParameter("no limit of a session goes with --tenant", param_hint="--session-segments")
     limits = {"segments": segments, "pages": pages, "bytes": size, "days": days}
     with gateway(url, key, user) as rest:
-        found = rest.get("/evictions", **limits, session_segments=session_segments)
+        if tenant:
+            found = rest.get("/tenant/evictions", **limits)
+        else:
+            found = rest.get("/evictions", **limits, session_segments=session_segments)
     if as_json:
         say_json(found)
         return
     columns = ("segment", "heat", "pages", "kB", "last", "for")
     table(
-        columns,
+        ("user", *columns) if tenant else columns,
         (
             (
+                *([one["user"]] if tenant else []),
                 one["id"],
                 number(one["heat"]),
                 one["pages"],

@@ -131,6 +131,15 @@ class SegmentPinned(msgspec.Struct, frozen=True, kw_only=True, tag="segment.pinn
     """See StepCaptured."""
 
 
+class SegmentDue(msgspec.Struct, frozen=True, kw_only=True, tag="segment.due", tag_field="kind"):
+    """A segment has to go for its age, or for a limit over all users of its tenant; the segment decider sees
+    to it, unless it was pinned or touched since.
+    """
+
+    segment: str
+    reason: str
+
+
 class SegmentEvicted(msgspec.Struct, frozen=True, kw_only=True, tag="segment.evicted", tag_field="kind"):
     """A segment left mid-term memory with its pages; the log still has their words."""
 
@@ -427,6 +436,7 @@ Payload: TypeAlias = (
     | SegmentVisited
     | SegmentPromoted
     | SegmentPinned
+    | SegmentDue
     | SegmentEvicted
     | MemoryAdded
     | MemoryChanged
@@ -466,6 +476,7 @@ VERSIONS: dict[str, int] = {
     "segment.visited": 1,
     "segment.promoted": 1,
     "segment.pinned": 1,
+    "segment.due": 1,
     "segment.evicted": 1,
     "memory.added": 1,
     "memory.changed": 1,

@@ -17,12 +17,13 @@ from hearth.memory.types import SummaryLine
 
 _LINES = msgspec.json.Decoder(tuple[SummaryLine, ...])
 
-_SEGMENTS = (
-    "SELECT s.id, s.owner, s.state, s.level, s.touched, s.fade, s.counted_by, s.episode, s.changed,"
+SEGMENTS = (
+    "SELECT {}s.id, s.owner, s.state, s.level, s.touched, s.fade, s.counted_by, s.episode, s.changed,"
     " p.version, p.body, e.user_id, e.id"
     " FROM segments s LEFT JOIN payloads p ON p.seq = s.seq LEFT JOIN events e ON e.seq = p.seq"
-    f" WHERE s.user_id = {USER}"
 )
+"""Rows of segments as `segment_of` reads them, after what else is to be selected."""
+_SEGMENTS = f"{SEGMENTS.format('')} WHERE s.user_id = {USER}"
 _PAGES = (
     "SELECT g.id, g.session, g.occurred, g.size, g.drawn, g.seen, g.visited,"
     " (SELECT count(*) FROM evidence v WHERE v.user_id = g.user_id AND v.page = g.id)"
@@ -33,7 +34,7 @@ _PAGES = (
 def segments(db: Database, tenant: str, user: str, owner: str, *, after: int) -> list[KnownSegment]:
     """See `MidTerm.segments`."""
     sql = f"{_SEGMENTS} AND s.owner = ? AND s.changed > ? ORDER BY s.changed"
-    return [_segment(db, row) for row in db.execute(sql, (tenant, user, owner, after))]
+    return [segment_of(db, row) for row in db.execute(sql, (tenant, user, owner, after))]
 
 
 def segments_named(db: Database, tenant: str, user: str, ids: Sequence[str]) -> list[KnownSegment]:
@@ -41,10 +42,11 @@ def segments_named(db: Database, tenant: str, user: str, ids: Sequence[str]) -> 
     if not ids:
         return []
     sql = f"{_SEGMENTS} AND s.id IN ({marks(ids)}) ORDER BY s.changed"
-    return [_segment(db, row) for row in db.execute(sql, (tenant, user, *ids))]
+    return [segment_of(db, row) for row in db.execute(sql, (tenant, user, *ids))]
 
 
-def _segment(db: Database, row: Row) -> KnownSegment:
+def segment_of(db: Database, row: Row) -> KnownSegment:
+    """What such a row says."""
     id, owner, state, level, touched, fade, counted_by, episode, changed, *stored = row
     live = state == "live" and stored[1] is not None
     payload = payload_of(db, "segment.changed", *stored) if live else None

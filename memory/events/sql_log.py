@@ -14,6 +14,7 @@ from hearth.memory.encryption.master import MasterKeys
 from hearth.memory.errors import BadInput, LogUnavailable
 from hearth.memory.events import (
     checking,
+    coldest,
     cursors,
     documents,
     finding,
@@ -50,11 +51,14 @@ from hearth.memory.ports import (
     Outlived,
     Spent,
     Standing,
+    TenantSegment,
     WaitingPage,
     Walk,
     Walked,
     WalkedUser,
 )
+from hearth.memory.tiers.crowding import Crowd
+from hearth.memory.tiers.heat import HeatPolicy
 from hearth.memory.tiers.layers import Setting
 from hearth.memory.types import (
     Common,
@@ -445,6 +449,18 @@ class SqlLog(SqlOffice, ABC):
     async def segments_named(self, tenant: str, user: str, ids: Sequence[str]) -> list[KnownSegment]:
         """See `MidTerm.segments_named`."""
         return await self._read(lambda db: mid_term.segments_named(db, tenant, user, ids))
+
+    async def crowd(self, tenant: str) -> Crowd:
+        """See `MidTerm.crowd`."""
+        return await self._read(lambda db: coldest.crowd(db, tenant))
+
+    async def coldest(self, tenant: str, policy: HeatPolicy, *, limit: int) -> list[TenantSegment]:
+        """See `MidTerm.coldest`."""
+        return await self._read(lambda db: coldest.coldest(db, tenant, policy, limit=limit))
+
+    async def untouched(self, tenant: str, before: datetime, *, limit: int) -> list[TenantSegment]:
+        """See `MidTerm.untouched`."""
+        return await self._read(lambda db: coldest.untouched(db, tenant, before, limit=limit))
 
     async def summaries(
         self, tenant: str, user: str, owner: str, sessions: Sequence[str]

@@ -45,6 +45,7 @@ from hearth.memory.events.kinds import (
     RecallDrawn,
     RecallJudged,
     SegmentChanged,
+    SegmentDue,
     SegmentEvicted,
     SegmentPinned,
     SegmentPromoted,
@@ -138,6 +139,7 @@ def subject_of(payload: Payload) -> str:
             SegmentVisited(segment=id)
             | SegmentPromoted(segment=id)
             | SegmentPinned(segment=id)
+            | SegmentDue(segment=id)
             | SegmentEvicted(segment=id)
             | KnowledgeRemoved(document=id)
         ):
@@ -621,7 +623,7 @@ def _fold_visited(db: Database, user: int, event: Event, payload: SegmentVisited
 
 
 def _fold_nothing(
-    db: Database, user: int, event: Event, payload: SegmentPromoted | SegmentPinned | ActDone
+    db: Database, user: int, event: Event, payload: SegmentPromoted | SegmentPinned | SegmentDue | ActDone
 ) -> None:
     """The state that comes with it, or follows, says so; or it is for whoever reads the log."""
 
@@ -991,6 +993,7 @@ _FOLDS: dict[type[msgspec.Struct], Callable[[Database, int, Event, Any], None]] 
     SegmentVisited: _fold_visited,
     SegmentPromoted: _fold_nothing,
     SegmentPinned: _fold_nothing,
+    SegmentDue: _fold_nothing,
     SegmentEvicted: _fold_evicted,
     PageForgotten: _fold_page_forgotten,
     SessionSwitched: _fold_switched,

@@ -37,6 +37,7 @@ from hearth.memory.events.kinds import (
     RecallDrawn,
     RecallJudged,
     SegmentChanged,
+    SegmentDue,
     SegmentEvicted,
     SegmentPinned,
     SegmentPromoted,
@@ -88,6 +89,7 @@ CARRIED: Final = (
 )
 """What a user's file has, and what is taken in."""
 STAYS: Final = (
+    SegmentDue,
     KnowledgeLoaded,
     KnowledgeRemoved,
     PolicyChanged,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TypeAlias
-from urllib.parse import unquote
 
 from msgspec.structs import replace
 
@@ -26,7 +25,7 @@ from hearth.memory.events.kinds import (
     SessionSummarised,
     StepCaptured,
 )
-from hearth.memory.types import Memory, Outdated, Page, Scope, Step, Tails
+from hearth.memory.types import Memory, Outdated, Page, Scope, Step, Tails, agent_in
 
 Mask: TypeAlias = Callable[[str], str]
 
@@ -160,7 +159,5 @@ def _owner(owner: str, scope: Scope) -> str:
     """The owner in the terms of `Scope.owner`, whose third part is an isolated agent's."""
     if scope.isolated:
         return scope.owner
-    agent = owner.split("/")[2:]
-    if not agent:
-        return scope.person
-    return replace(scope, agent=unquote(agent[0]), isolated=True).owner
+    agent = agent_in(owner)
+    return replace(scope, agent=agent, isolated=True).owner if agent else scope.person

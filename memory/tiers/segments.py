@@ -50,7 +50,7 @@ class SegmentPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of one user's dialogue stays in mid-term memory; None: any amount."""
+    """How much of a user's dialogue stays in mid-term memory; None: any amount."""
 
     segments: int | None = 2_000
     """MemoryOS's capacity."""
@@ -65,6 +65,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Of segments that have left."""
     episode_bytes: int | None = None
     """Of their texts."""
+    tenant_segments: int | None = None
+    """Of all users of the tenant together, as are the next two."""
+    tenant_pages: int | None = None
+    tenant_bytes: int | None = None
 
 
 class Evicted(NamedTuple):

@@ -19,7 +19,8 @@ from hearth.memory.events.kinds import (
     SegmentEvicted,
     SegmentVisited,
 )
-from hearth.memory.tiers.heat import Heat
+from hearth.memory.tiers.crowding import Crowd
+from hearth.memory.tiers.heat import Heat, HeatPolicy, order
 from hearth.memory.types import Evidence, Scope, Segment
 from tests.events import START, event, forget_page, memory, page, step
 
@@ -132,3 +133,48 @@ async def test_an_evicted_segment_takes_its_pages_along(log: Log) -> None:
     assert (gone.state, gone.segment) == ("evicted", None)
     assert [(one.id, one.state) for one in await log.pages_in(*USER, "s1")] == [("p1", "evicted")]
     assert [one.id for one in await log.pages(*USER, limit=10)] == ["p2"]
+
+
+HEATS = [
+    Heat(level=level, touched=START + hours * HOUR, fade_hours=fade)
+    for level, hours, fade in (
+        *((492_000.0 / 24, 0, 24.0), (492_003.0 / 24, 2, 24.0), (492_500.0 / 48, 30, 48.0)),
+        *((492_001.0 / 24, 90, 24.0), (-5.0, 400, 24.0), (492_100.0 / 24, 1, 24.0)),
+    )
+]
+"""Of levels near their touches', so that both parts count; one was counted by another fading."""
+
+
+@pytest.mark.parametrize("policy", [HeatPolicy(), HeatPolicy(recency=0.0), HeatPolicy(recency=20.0)])
+async def test_the_coldest_of_a_tenant_come_in_the_order_of_heat(log: Log, policy: HeatPolicy) -> None:
+    """Over all users, however many are asked for; no other tenant's, and none that has left."""
+    for n, heat in enumerate(HEATS):
+        user = ("alice", "bob")[n % 2]
+        await log.append([event(SegmentChanged(segment=segment(f"s{n}"), heat=heat), user=user)])
+    await log.append(
+        [event(SegmentChanged(segment=segment("x"), heat=Heat()), tenant="other"), state("gone")]
+    )
+    await log.append([event(SegmentEvicted(segment="gone", reason="age", warmth=0.0))])
+    right = sorted(range(len(HEATS)), key=lambda n: order(HEATS[n], policy))
+    for limit in (1, 3, len(HEATS), 50):
+        found = await log.coldest("acme", policy, limit=limit)
+        assert [one.segment.id for one in found] == [f"s{n}" for n in right[:limit]]
+        assert [one.user for one in found] == [("alice", "bob")[n % 2] for n in right[:limit]]
+    assert [one.heat for one in found] == [HEATS[n] for n in right]
+    rested = await log.untouched("acme", START + 2 * HOUR, limit=10)
+    assert [one.segment.id for one in rested] == ["s0", "s5"]
+
+
+async def test_a_tenant_s_mid_term_memory_is_counted_over_its_users(log: Log) -> None:
+    """Live segments and what active pages in them take; not what waits, has left, or is another tenant's."""
+    for user in ("alice", "bob"):
+        more = {"user": user, "user_text": "Hi", "reply_text": "Hello"}
+        await log.append([*pages("p1", "p2", "p3", **more)])
+        for name in ("s1", "s2"):
+            await log.append([event(SegmentChanged(segment=segment(name), heat=WARM), user=user)])
+        for name, into in (("p1", "s1"), ("p2", "s2")):
+            await log.append([event(PageSegmented(page=name, segment=into, reason="pages"), user=user)])
+    assert await log.crowd("acme") == Crowd(segments=4, pages=4, bytes=28)
+    await log.append([event(SegmentEvicted(segment="s2", reason="age", warmth=0.0), user="bob")])
+    assert await log.crowd("acme") == Crowd(segments=3, pages=3, bytes=21)
+    assert await log.crowd("other") == Crowd()

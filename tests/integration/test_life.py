@@ -59,19 +59,21 @@ async def _api(tmp_path: Path, embedder: UseEmbedder, life: LifePolicy) -> Async
         yield api
 
 
-async def say(api: Api, *texts: str, session: str = "s1", minutes: float = 5) -> list[str]:
+async def say(
+    api: Api, *texts: str, session: str = "s1", minutes: float = 5, user: str = "alice"
+) -> list[str]:
     """One exchange each, some minutes after the last; their ids."""
     said = []
     for text in texts:
         api.engine.clock.advance(minutes=minutes)
-        scope = Scope(tenant="acme", user="alice", session=session)
+        scope = Scope(tenant="acme", user=user, session=session)
         said.append((await api.engine.capture(scope, text, "I see.")).exchange)
         await api.engine.drain()
     return said
 
 
-async def segments(api: Api) -> list[KnownSegment]:
-    return await api.engine.log.segments("acme", "alice", ALICE.owner)
+async def segments(api: Api, user: str = "alice") -> list[KnownSegment]:
+    return await api.engine.log.segments("acme", user, Scope(tenant="acme", user=user).owner)
 
 
 async def members(api: Api) -> list[list[str]]:
@@ -372,3 +374,45 @@ async def test_without_a_retention_nothing_is_ever_old(api: Api) -> None:
     await say(api, "I ski.")
     await say(api, "Fine weather.", minutes=60 * 24 * 5000)
     assert await api.engine.worker.sweep() == 0
+
+
+CROWDED = LifePolicy(short_term=ShortTermPolicy(pages=1), limits=Limits(tenant_segments=1, days=100))
+
+
+@pytest.mark.parametrize("life", [CROWDED])
+async def test_the_coldest_of_all_users_leave_where_a_tenant_has_no_room(api: Api) -> None:
+    """Though their users say nothing more; a pinned one stays, and each goes once."""
+    await say(api, *SOUP)
+    await say(api, *CARS, "So it is.", user="bob", minutes=3000)
+    before = await segments(api)
+    async with api.client("admin") as client:
+        (due,) = (await client.get("/tenant/evictions")).json()["items"]
+        assert (due["user"], due["id"], due["reason"]) == ("alice", before[0].id, "tenant segments")
+        assert (await client.get("/tenant/evictions", params={"segments": 9})).json()["items"] == []
+    async with api.client("alice") as client:
+        assert (await client.get("/tenant/evictions")).status_code == 403
+    for _ in range(2):
+        await api.engine.worker.sweep()
+        await api.engine.drain()
+    (gone,) = await told(api, "segment.evicted")
+    assert (gone.segment, gone.reason) == (before[0].id, "tenant segments")
+    assert any("leek soup" in one.text for one in await api.engine.memories("acme", "alice"))
+    await api.engine.pin_segment(
+        Scope(tenant="acme", user="bob"), (await segments(api, "bob"))[0].id, pinned=True
+    )
+    api.engine.clock.advance(minutes=60 * 24 * 101)
+    await api.engine.worker.sweep()
+    await api.engine.drain()
+    assert [one.segment for one in await told(api, "segment.evicted")] == [before[0].id]
+
+
+@pytest.mark.parametrize("life", [CROWDED])
+async def test_what_nothing_touched_for_long_leaves_though_nobody_speaks(api: Api) -> None:
+    """By age, unless it was touched between the look and the decision."""
+    await say(api, *SOUP)
+    (soup,) = await segments(api)
+    api.engine.clock.advance(minutes=60 * 24 * 101)
+    await api.engine.worker.sweep()
+    await api.engine.drain()
+    (gone,) = await told(api, "segment.evicted")
+    assert (gone.segment, gone.reason) == (soup.id, "age")
