@@ -88,6 +88,6 @@ async def test_a_copy_of_the_log_alone_brings_memory_back(tmp_path: Path) -> Non
     assert [path.name for path in (tmp_path / "copy").iterdir()] == ["log.db"]
     async with open_memory(tmp_path / "copy") as memory:
         await _filled(memory, 2)
-        found = await memory.recall(ALICE, "Where does my sister live?")
+        found = await memory.recall(ALICE, "Where does my sister live?", deadline=PATIENCE)
         assert "Valparaíso" in found.block.text
         assert len(await memory.sessions("acme", "alice")) == 1
