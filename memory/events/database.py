@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 SCHEMA_VERSION = 2
 """Of schema.sql and what follows it. A higher one is a newer program's, whose file is refused."""
 
-VIEWS_VERSION = 14
+VIEWS_VERSION = 15
 """Of views.sql and the folds. Where the file's differs, the views are folded again at start."""
 
 APPLICATION_ID = 0x48727468

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import cache
 from typing import Final
+
+from hearth.memory.extract.books import read_names
 
 _WORD: Final = re.compile(r"\w+")
 _ARTICLES: Final = frozenset(
@@ -63,10 +67,24 @@ def is_profile(subject: str, attribute: str) -> bool:
 
 def subject_key(subject: str) -> str:
     """The form in which subjects are compared."""
-    return value_key(subject)
+    return folded_value(subject)
 
 
 def value_key(value: str) -> str:
-    """The form in which values are compared: folded, without articles and signs."""
+    """The form in which values are compared: folded, and a country, language or large city by one name,
+    whatever the language.
+    """
+    folded = folded_value(value)
+    return other_names().get(folded, folded)
+
+
+def folded_value(value: str) -> str:
+    """In small letters, without articles and signs."""
     words = _WORD.findall(value.casefold())
     return " ".join([word for word in words if word not in _ARTICLES] or words)
+
+
+@cache
+def other_names() -> Mapping[str, str]:
+    """What countries, languages and cities are called elsewhere, folded, and the name that stands for it."""
+    return {name: own for own, others in read_names().items() for name in others}

@@ -6,7 +6,15 @@ import tomllib
 from importlib.resources import files
 from typing import Any
 
+import msgspec
+
 
 def read_book(name: str) -> dict[str, Any]:
     """The TOML file of that name in this package."""
     return tomllib.loads(files("hearth.memory.extract").joinpath(name).read_text(encoding="utf-8"))
+
+
+def read_names() -> dict[str, list[str]]:
+    """Other names of countries, languages and cities, by the name that stands for each; folded."""
+    book = files("hearth.memory.extract").joinpath("names.json").read_bytes()
+    return msgspec.json.decode(book, type=dict[str, list[str]])

@@ -23,7 +23,14 @@ from hearth.memory.events.kinds import (
     MemoryWithdrawn,
     Payload,
 )
-from hearth.memory.extract.attributes import OPPOSITE, is_profile, is_single, subject_key, value_key
+from hearth.memory.extract.attributes import (
+    OPPOSITE,
+    folded_value,
+    is_profile,
+    is_single,
+    subject_key,
+    value_key,
+)
 from hearth.memory.types import CandidateFact, Evidence, Memory, Page
 
 Facts: TypeAlias = Mapping[str, Memory]
@@ -182,7 +189,7 @@ def _correct(known: Facts, told: Told) -> Facts:
     if wrong is None:
         asserted = told._replace(said=structs.replace(said, act="asserts"))
         return _assert(known, asserted) if said.attribute else known
-    if value_key(wrong.value) == value_key(said.value):
+    if folded_value(wrong.value) == folded_value(said.value):
         return known  # it is right already: whoever got it wrong was not the memory
     start = _start(wrong)
     right = structs.replace(

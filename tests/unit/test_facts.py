@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from hearth.memory.events.kinds import MemoryAdded, MemoryChanged, MemoryForgotten, MemoryWithdrawn
+from hearth.memory.extract.attributes import subject_key, value_key
 from hearth.memory.tiers.facts import Told, changes, holds, is_late, put, retold, tell
 from hearth.memory.types import CandidateFact, Page, Scope
 
@@ -238,3 +239,25 @@ def test_an_end_may_name_a_value_by_a_part_of_it():
     car = said("a Skoda Octavia", "owns")
     assert current(after((1, car), (2, said("the Skoda", "owns", "ends")))) == []
     assert current(after((1, car), (2, said("Skoda Fabia", "owns", "ends")))) == ["a Skoda Octavia"]
+
+
+@pytest.mark.parametrize(
+    ("attribute", "names"),
+    [
+        ("residence", ("Lisbon", "Lissabon", "Lisbonne", "リスボン", "Лиссабон")),
+        ("visited", ("Germany", "Deutschland", "l'Allemagne", "ドイツ")),
+        ("speaks", ("German", "Deutsch", "allemand", "немецкий")),
+    ],
+)
+def test_what_was_said_in_several_languages_is_one_fact(attribute, names):
+    """With the evidence of each; under the name by which it was said first."""
+    facts = after(*((day, said(name, attribute)) for day, name in enumerate(names)))
+    (fact,) = facts.values()
+    assert (fact.value, len(fact.evidence)) == (names[0], len(names))
+
+
+def test_names_of_people_are_not_taken_for_places():
+    """Florence is the sister's name, whatever the city is called."""
+    assert subject_key("Florence") != subject_key("Florenz")
+    assert value_key("Florence") == value_key("Florenz")
+    assert value_key("Nice") != value_key("Cologne")
