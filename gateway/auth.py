@@ -170,6 +170,8 @@ def _virtual(known: UserAPIKeyAuth, settings: HearthSettings) -> Key | Off:
     named = metadata.get("users") == "named"
     if not tenant:
         return Off(reason="no tenant: key has neither team nor, without an owner, metadata.tenant")
+    if not usable_id(tenant):
+        return Off(reason="no tenant: the team's id has control characters or more than 128 others")
     if bool(user) == named:
         return Off(reason="no user: key metadata needs either user or users: named")
     if known.user_id and user != known.user_id:

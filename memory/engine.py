@@ -34,8 +34,8 @@ from hearth.memory.errors import (
 )
 from hearth.memory.events.kinds import (
     UNKNOWN,
-    Act,
     ActDone,
+    ByKey,
     Event,
     ExchangeEnriched,
     HoldLifted,
@@ -846,7 +846,7 @@ class Engine:
             raise NotFound
         await self._manage(tenant, HoldLifted(user=user, reason=reason, by=by))
 
-    async def note(self, tenant: str, act: Act, *, by: str, user: str = "", about: str = "") -> None:
+    async def note(self, tenant: str, act: ByKey, *, by: str, user: str = "", about: str = "") -> None:
         """Write down that somebody is about to do something with the key `by`. Raises LogUnavailable."""
         await self._manage(tenant, ActDone(act=act, by=by, user=user, about=about))
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import msgspec
 
+from hearth.memory.acts import write_down
+from hearth.memory.addresses import without_secrets
 from hearth.memory.admission import Gate, PolicyAdmission
 from hearth.memory.clock import SystemClock
 from hearth.memory.errors import LogUnavailable
@@ -79,11 +81,13 @@ async def migrate(
     watch: Watch,
     also: Callable[[SqlLog, SqlLog], Awaitable[None]],
     gate: Callable[[EventLog], Gate],
+    by: str = "",
 ) -> Migrated:
     """Copy the log of `source`, with what waits in its spool, to `target`, and compare both.
 
     `also` moves what else is to be moved, before anybody can open the target. `gate` as for
-    `open_memory`. Raises LogUnavailable and StoreUnavailable where a side can't be reached or is in use,
+    `open_memory`. `by`: who began it, written down in the source before anything is copied; empty: nobody on
+    the command line. Raises LogUnavailable and StoreUnavailable where a side can't be reached or is in use,
     where there is no source, or the target's stores hold something else. Called again it goes on where it
     was. `watch` is told each stage as it begins, with 0 of 0 where it can't be counted.
     """
@@ -102,6 +106,8 @@ async def migrate(
         async with _opened(target) as there:
             if not await there.ask(begun):
                 await _refuse_leftovers(source, target)
+                if by and await here.tenants():
+                    await write_down(here, SystemClock(), "migrate", by=by, about=_told(target))
             copied = await copy(here, there, CONSUMERS, watch)
             if not copied.differences:
                 await also(here, there)
@@ -132,6 +138,11 @@ _FILLING = "Filling long-term memory"
 """A stage; events that nothing is filled from are passed over."""
 _NOBODY = "-"
 """An owner who has nothing: asked for, a server that is met for the first time says whether it is filled."""
+
+
+def _told(place: Installation) -> str:
+    """Where to, as an act says it."""
+    return f"to {without_secrets(place.log)}"
 
 
 def _opened(place: Installation) -> AbstractAsyncContextManager[SqlLog]:

@@ -400,10 +400,18 @@ def process_name() -> str:
 
 @asynccontextmanager
 async def opened_log(
-    home: Path, durability: Durability, clock: Clock, servers: Servers, *, copying: bool = False
+    home: Path,
+    durability: Durability,
+    clock: Clock,
+    servers: Servers,
+    *,
+    copying: bool = False,
+    reading: bool = False,
 ) -> AsyncIterator[SqlLog]:
-    """The log that the servers or the folder hold, until the end; `copying` as the logs take it."""
-    log = _log_of(home, durability, clock, servers, copying=copying)
+    """The log that the servers or the folder hold, until the end; `copying` and, for a file, `reading` as the
+    logs take it.
+    """
+    log = _log_of(home, durability, clock, servers, copying=copying, reading=reading)
     await log.start()
     try:
         yield log
@@ -411,7 +419,9 @@ async def opened_log(
         await log.close()
 
 
-def _log_of(home: Path, durability: Durability, clock: Clock, servers: Servers, *, copying: bool) -> SqlLog:
+def _log_of(
+    home: Path, durability: Durability, clock: Clock, servers: Servers, *, copying: bool, reading: bool
+) -> SqlLog:
     if not servers.postgres_url:
         archive = ArchiveFolder(servers.archive or home / ARCHIVE)
         path = home / LOG_FILE
@@ -420,6 +430,7 @@ def _log_of(home: Path, durability: Durability, clock: Clock, servers: Servers, 
             durability=durability,
             clock=clock,
             copying=copying,
+            reading=reading,
             archive=archive,
             masters=servers.masters,
         )

@@ -269,6 +269,8 @@ class WalkedUser(msgspec.Struct, frozen=True, kw_only=True):
     place: int
     scope: Scope
     generation: int
+    listed: bool
+    """Whether it is among `EventLog.users`; not so one of whom nothing is left, or who is no person."""
 
 
 class Outlived(msgspec.Struct, frozen=True, kw_only=True):

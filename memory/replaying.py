@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
+from hearth.memory.acts import write_down
 from hearth.memory.clock import SystemClock
 from hearth.memory.embed.load import load_embedder
 from hearth.memory.errors import StoreUnavailable
@@ -32,7 +33,7 @@ from hearth.memory.stores.fresh import Filling, Fresh
 from hearth.memory.stores.memory_short_term import InMemoryShortTerm
 from hearth.memory.stores.vector_child_main import shared_terms
 from hearth.memory.tiers.indexed import as_stored, index_record, is_recallable
-from hearth.memory.types import EVERYBODY, Page
+from hearth.memory.types import EVERYBODY, OFFICE, Page
 
 Part: TypeAlias = Literal["views", "long-term", "short-term"]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -57,7 +58,7 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     embedded: int = 0
     """Texts of these that no vector was kept of."""
     users: int = 0
-    """Whose short-term memory was exchanged."""
+    """Whose short-term memory was exchanged, of whom there is anything: as `EventLog.users` has them."""
 
 
 class _Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,8 +69,10 @@ class _Place(msgspec.Struct, frozen=True, kw_only=True):
     embedded: int = 0
 
 
-async def replay(place: Installation, parts: Collection[Part], watch: Watch) -> Replayed:
+async def replay(place: Installation, parts: Collection[Part], watch: Watch, *, by: str = "") -> Replayed:
     """Make those parts anew; `watch` is told the stage, how much of it is done, and how much there is.
+
+    `by`: who began it, written down as an act of the installation; empty: nobody on the command line.
 
     Raises LogUnavailable and StoreUnavailable where a store can't be reached or is in use.
     """
@@ -78,6 +81,8 @@ async def replay(place: Installation, parts: Collection[Part], watch: Watch) -> 
         log = await stack.enter_async_context(
             opened_log(place.home, place.durability, SystemClock(), place.servers)
         )
+        if by:
+            await write_down(log, SystemClock(), "replay", by=by, about=", ".join(parts))
         there = await log.ask(sizes)
         done = Replayed(events=there.events)
         if "views" in parts:
@@ -180,16 +185,17 @@ async def _compare(fresh: Fresh, filled: _Place) -> None:
 
 
 async def _restore_short_term(log: SqlLog, short_term: ShortTerm, total: int, watch: Watch) -> int:
-    after = done = 0
+    after = done = listed = 0
     while users := await log.walk_users(after=after, limit=USERS):
         for user in users:
             scope = user.scope
-            if scope.user != EVERYBODY:
+            if scope.user not in (EVERYBODY, OFFICE):
                 pages = await log.pages(scope.tenant, scope.user, limit=PAGES)
                 waiting = frozenset(await log.unindexed(scope.tenant, scope.user))
                 held = [as_stored(page) for page in pages]
                 await short_term.restore(scope, user.generation, held, waiting=waiting)
             done += 1
+            listed += user.listed
             watch("Restoring short-term memory", done, total)
         after = users[-1].place
-    return done
+    return listed

@@ -49,6 +49,12 @@ OFFICE: Final = "\x1e"
 """In place of a user: what operators do in a tenant, which no erasure removes. Nothing else can name it."""
 
 
+INSTALLATION: Final = "\x1d"
+"""In place of a tenant: what is done to all of them on the machine itself. No key, request or setting can
+name it.
+"""
+
+
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
     """The address of every record: whose memory, in which tenant, by which agent, in which session."""
 

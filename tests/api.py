@@ -103,6 +103,13 @@ def _mounted() -> FastAPI:
     return app
 
 
+def document() -> Mapping[str, Any]:
+    """The API's OpenAPI document."""
+    mounted: Any = _mounted().routes[-1]
+    found: Mapping[str, Any] = mounted.app.openapi()
+    return found
+
+
 @dataclass(frozen=True, kw_only=True)
 class Api:
     """The API under test, and what lies under it."""

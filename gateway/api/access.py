@@ -134,6 +134,14 @@ TheEngine = Annotated[Engine, Depends(engine_of)]
 TheGateway = Annotated[Gateway, Depends(gateway_of)]
 
 
+async def note_write(engine: Engine, caller: Caller, scope: Scope, what: str) -> None:
+    """Write down what an admin key is about to do in somebody else's memory, by an event that does not tell
+    whose key it was. Raises LogUnavailable.
+    """
+    if caller.admin and scope.user != caller.key.user:
+        await engine.note(scope.tenant, "write", by=caller.key.name, user=scope.user, about=what)
+
+
 def reached(scope: Scope, record: Scope) -> bool:
     """True if the scope's agent may see the record: an isolated agent sees what is its own alone.
 

@@ -15,7 +15,7 @@ from hearth.gateway.api.fields import MAX_LIMIT, Identifier, Moment, given_metad
 from hearth.gateway.api.problems import Problem, invalid, unknown_value
 from hearth.gateway.api.shapes import WHEN, example
 from hearth.memory.events.kinds import VERSIONS, Event
-from hearth.memory.ports import EventCount, EventFilter, Unreadable
+from hearth.memory.ports import EventCount, EventFilter, EventsFound, Unreadable
 from hearth.memory.types import EVERYBODY, OFFICE, Scope
 
 router = APIRouter(tags=["operations"], route_class=KeyedRoute)
@@ -96,6 +96,16 @@ class EventPage(BaseModel):
         description="False while there may be more, even where the page is empty: a call looks at so many."
     )
 
+    @classmethod
+    def of(cls, found: EventsFound) -> EventPage:
+        """What was found as the API shows it."""
+        return cls(
+            items=[EventOut.of(event) for event in found.events],
+            unreadable=[UnreadableOut.of(event) for event in found.unreadable],
+            next=found.next,
+            ended=found.ended,
+        )
+
 
 class EventCountOut(BaseModel):
     """Events of a kind that occurred in a month."""
@@ -170,13 +180,7 @@ async def list_events(
         since=since,
         until=until,
     )
-    found = await engine.log.find(where, after=after, before=before, limit=limit)
-    return EventPage(
-        items=[EventOut.of(event) for event in found.events],
-        unreadable=[UnreadableOut.of(event) for event in found.unreadable],
-        next=found.next,
-        ended=found.ended,
-    )
+    return EventPage.of(await engine.log.find(where, after=after, before=before, limit=limit))
 
 
 @router.get("/events/counts")

@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias, TypeVar
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
-from hearth.gateway.api.access import Reader, TheEngine, Writer, reached
+from hearth.gateway.api.access import Reader, TheEngine, Writer, note_write, reached
 from hearth.gateway.api.cursor import List, read_cursor, write_cursor
 from hearth.gateway.api.door import KeyedRoute
 from hearth.gateway.api.fields import MAX_LIMIT, Body, Identifier
@@ -110,7 +110,9 @@ async def switch_session(
     id: SessionId, caller: Writer, engine: TheEngine, body: SessionMemory
 ) -> SessionMemory:
     """Switch a session, known or not yet, to private mode or back, at once in every gateway."""
-    return SessionMemory(memory=await engine.switch_session(caller.scope(session=id), body.memory))
+    scope = caller.scope(session=id)
+    await note_write(engine, caller, scope, f"switch the session {id} {body.memory}")
+    return SessionMemory(memory=await engine.switch_session(scope, body.memory))
 
 
 async def _walk(

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
-from hearth.gateway.api.access import Reader, TheEngine, Writer, reached
+from hearth.gateway.api.access import Reader, TheEngine, Writer, note_write, reached
 from hearth.gateway.api.door import KeyedRoute
 from hearth.gateway.api.fields import MAX_LIMIT
 from hearth.gateway.api.shapes import FORGETTING, ForgettingOut, example
@@ -41,4 +41,5 @@ async def undo_forgetting(id: str, caller: Writer, engine: TheEngine) -> Forgett
     asked = await engine.forgetting(scope.tenant, scope.user, id)
     if asked is None or not reached(scope, asked.scope):
         raise NotFound
+    await note_write(engine, caller, scope, f"undo the forgetting {id}")
     return ForgettingOut.of(await engine.undo(scope.tenant, scope.user, id))

@@ -10,7 +10,7 @@ import msgspec
 from fastapi import APIRouter, Depends, Query, Response
 from pydantic import Field
 
-from hearth.gateway.api.access import Reader, TheEngine, Writer, reached
+from hearth.gateway.api.access import Reader, TheEngine, Writer, note_write, reached
 from hearth.gateway.api.cursor import read_cursor, write_cursor
 from hearth.gateway.api.door import KeyedRoute
 from hearth.gateway.api.fields import (
@@ -155,8 +155,10 @@ def listed(
 @router.post("/memories", status_code=201)
 async def add_memory(caller: Writer, engine: TheEngine, body: NewMemory, response: Response) -> MemoryOut:
     """Add a memory. It is durable when this answers, and recallable within a second."""
+    scope = caller.scope(body.user, agent=body.agent, session=body.session)
+    await note_write(engine, caller, scope, "add a memory")
     memory = await engine.remember(
-        caller.scope(body.user, agent=body.agent, session=body.session),
+        scope,
         body.text,
         type=body.type,
         subject=body.subject,
@@ -270,6 +272,7 @@ async def change_memory(id: str, caller: Writer, engine: TheEngine, body: Memory
     """Change fields of a memory."""
     scope = caller.scope()
     await _reachable(engine, scope, id)
+    await note_write(engine, caller, scope, f"change the memory {id}")
     changes: dict[str, Any] = {name: getattr(body, name) for name in body.model_fields_set}
     if "tags" in changes:
         changes["tags"] = tuple(dict.fromkeys(changes["tags"]))

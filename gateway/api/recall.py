@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header
 from pydantic import AfterValidator, Field
 
 from hearth.config.settings import MAX_ID, known_timezone
-from hearth.gateway.api.access import Reader, TheEngine, TheGateway, Writer, reached
+from hearth.gateway.api.access import Reader, TheEngine, TheGateway, Writer, note_write, reached
 from hearth.gateway.api.door import KeyedRoute
 from hearth.gateway.api.fields import (
     MAX_LIMIT,
@@ -223,7 +223,9 @@ async def judge_recall(id: str, caller: Writer, engine: TheEngine, body: Feedbac
 
     It is an event of the user's. The same sent again changes nothing.
     """
-    trace = await _reachable(engine, caller.scope(body.user), id)
+    scope = caller.scope(body.user)
+    trace = await _reachable(engine, scope, id)
+    await note_write(engine, caller, scope, f"judge the recall {id}")
     event = await engine.judge(
         trace, body.judgement, items=_each_once(body.items), note=body.note, key=caller.key.name
     )

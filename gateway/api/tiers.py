@@ -9,11 +9,12 @@ from fastapi import APIRouter, Query
 from msgspec import structs
 from pydantic import BaseModel, Field
 
-from hearth.gateway.api.access import AdminKey, Reader, TheEngine, Writer
+from hearth.gateway.api.access import AdminKey, Caller, Reader, TheEngine, Writer, note_write
 from hearth.gateway.api.door import KeyedRoute
 from hearth.gateway.api.fields import MAX_LIMIT
 from hearth.gateway.api.shapes import MEMORY_ID, WHEN, example
 from hearth.memory import crowding, look
+from hearth.memory.engine import Engine
 from hearth.memory.tiers.heat import warmth
 from hearth.memory.tiers.life import LifePolicy
 from hearth.memory.tiers.overflow import BYTES_PER_TOKEN
@@ -212,15 +213,20 @@ class PinOut(BaseModel):
 @router.put("/segments/{id}/pin")
 async def pin_segment(id: str, caller: Writer, engine: TheEngine) -> PinOut:
     """Keep a live segment whatever its heat: it counts among the segments, but is never evicted."""
-    await engine.pin_segment(caller.scope(), id, pinned=True)
-    return PinOut(id=id, pinned=True)
+    return await _pin(caller, engine, id, pinned=True)
 
 
 @router.delete("/segments/{id}/pin")
 async def unpin_segment(id: str, caller: Writer, engine: TheEngine) -> PinOut:
     """Let a segment's heat decide again."""
-    await engine.pin_segment(caller.scope(), id, pinned=False)
-    return PinOut(id=id, pinned=False)
+    return await _pin(caller, engine, id, pinned=False)
+
+
+async def _pin(caller: Caller, engine: Engine, id: str, *, pinned: bool) -> PinOut:
+    scope = caller.scope()
+    await note_write(engine, caller, scope, f"{'pin' if pinned else 'unpin'} the segment {id}")
+    await engine.pin_segment(scope, id, pinned=pinned)
+    return PinOut(id=id, pinned=pinned)
 
 
 class EvictionOut(BaseModel):

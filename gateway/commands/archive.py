@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hearth.gateway.commands.acts import write_down
 from hearth.gateway.commands.options import Config, Json
 from hearth.gateway.commands.output import MISUSED, fail, say, say_json, waiting
 
@@ -65,6 +66,7 @@ async def _archived(hearth: HearthSettings, before: datetime, tenants: list[str]
     from hearth.memory.opening import opened_log, process_name
 
     async with opened_log(hearth.data_dir, hearth.durability, SystemClock(), servers_of(hearth)) as log:
+        await write_down(log, "archive", ", ".join([f"before {before.isoformat()}", *tenants]))
         one, done = Archiving(log, owner=process_name()), Archived()
         try:
             await one.purge()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from hearth.gateway.commands.acts import write_down
 from hearth.gateway.commands.options import Config, Json
 from hearth.gateway.commands.output import MISUSED, fail, note, say, say_json, waiting
 
@@ -83,6 +84,7 @@ def rotate(
     from hearth.memory import rekeying
 
     async def rotated(log: SqlLog, keyring: Keyring) -> rekeying.Rotated:
+        await write_down(log, "rotate", "data keys" if data_keys else "")
         return await rekeying.rotate(log, keyring, renew=data_keys)
 
     done = _over_log(config, rotated, "Wrapping")
@@ -105,6 +107,7 @@ def apply(config: Config = None, as_json: Json = False) -> None:
     from hearth.memory.rekeying import encrypt_rest
 
     async def applied(log: SqlLog, keyring: Keyring) -> int:
+        await write_down(log, "encrypt")
         return await encrypt_rest(log, Archiving(log, owner=process_name()))
 
     done = _over_log(config, applied, "Encrypting")

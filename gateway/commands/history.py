@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Annotated
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, TypeAlias
 from urllib.parse import quote
 
 import typer
 
+from hearth.gateway.commands.acts import installation_events
 from hearth.gateway.commands.client import PAGE, Answer, Rest, gateway
-from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Json, Limit, Url, User
+from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Config, Json, Limit, Url, User
 from hearth.gateway.commands.output import moment, note, one_line, say, say_json, table
 
 SHOWN = 200
@@ -19,6 +22,14 @@ NEWEST = 2**63 - 1
 """In front of it are all events."""
 FOLLOW_SECONDS = 1.0
 """Between two looks at what is new."""
+
+OfInstallation: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--installation",
+        help="What was done to all tenants by commands on the machine; read there, with its --config.",
+    ),
+]
 
 
 def sessions(
@@ -138,6 +149,8 @@ def events(
     user: Annotated[
         str, typer.Option("--user", help="Of this user alone; needed with an app's key.", show_default=False)
     ] = "",
+    installation: OfInstallation = False,
+    config: Config = None,
     url: Url = DEFAULT_URL,
     key: ApiKey = "",
     lines: Annotated[bool, typer.Option("--lines", help="Print each event as a line of JSON.")] = False,
@@ -147,33 +160,29 @@ def events(
 
     Example: hearth events --kind memory.added --words kiwi --latest
     """
-    asked = {
-        "kinds": kinds,
-        "words": words or None,
-        "tags": tags,
-        "metadata": metadata,
-        "trace": trace,
-        "since": since,
-        "until": until,
-        "session": session,
-        "agent": agent,
-    }
+    asked = {"kinds": kinds, "words": words or None, "tags": tags, "metadata": metadata, "trace": trace}
+    asked |= {"since": since, "until": until, "session": session, "agent": agent}
+    if installation:
+        asked |= {"user": user, "follow": follow, "stats": stats}
+        found = _events(installation_events(config, asked), after or 0, limit, latest=latest)
+        _show_events(*found, lines=lines, as_json=as_json)
+        return
     with gateway(url, key, user) as rest:
         if stats:
             _show_counts(rest.get("/events/counts")["items"], as_json=as_json)
         elif follow:
             _follow(rest, asked, after, lines=lines or as_json)
         else:
-            found = _events(rest, asked, after or 0, limit, latest=latest)
+            found = _events(partial(rest.get, "/events", **asked), after or 0, limit, latest=latest)
             _show_events(*found, lines=lines, as_json=as_json)
 
 
-def _events(rest: Rest, asked: Answer, after: int, limit: int, *, latest: bool) -> tuple[list[Answer], int]:
+def _events(ask: Callable[..., Answer], after: int, limit: int, *, latest: bool) -> tuple[list[Answer], int]:
     """The first events that match, over as many pages as that takes, and where the rest begins."""
     found: list[Answer] = []
     place, ended = ("before", NEWEST) if latest else ("after", after), False
     while len(found) < limit and not ended:
-        page = rest.get("/events", **{place[0]: place[1]}, limit=min(limit - len(found), PAGE), **asked)
+        page = ask(**{place[0]: place[1]}, limit=min(limit - len(found), PAGE))
         found += page["items"]
         _note_unreadable(page)
         place, ended = (place[0], page["next"]), page["ended"]
@@ -183,7 +192,7 @@ def _events(rest: Rest, asked: Answer, after: int, limit: int, *, latest: bool) 
 def _follow(rest: Rest, asked: Answer, after: int | None, *, lines: bool) -> None:
     """Without a position it begins with what is new."""
     if after is None:
-        (after,) = {one["seq"] for one in _events(rest, {}, 0, 1, latest=True)[0]} or {0}
+        (after,) = {one["seq"] for one in _events(partial(rest.get, "/events"), 0, 1, latest=True)[0]} or {0}
     while True:
         page = rest.get("/events", after=after, limit=PAGE, **asked)
         _note_unreadable(page)

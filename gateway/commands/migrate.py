@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hearth.gateway.commands.acts import doer
 from hearth.gateway.commands.options import Json, Place
 from hearth.gateway.commands.output import FAILED, err, fail, note, say, say_json
 
@@ -41,8 +42,9 @@ def migrate(
 ) -> None:
     """Copy a memory to other stores and compare both; exit code 1 if they are not the same.
 
-    Stop its gateways and workers first. The source stays as it is; nothing may have been started on the
-    target before. What was interrupted goes on when the command is called again.
+    Stop its gateways and workers first. The source stays as it is, but for the act that is written down in
+    it; nothing may have been started on the target before. What was interrupted goes on when the command is
+    called again.
 
     Example: hearth migrate files.yaml servers.yaml
     """
@@ -93,6 +95,7 @@ async def _migrated(here: Installation, there: Installation, watch: Watch) -> Mi
         watch=watch,
         also=partial(_move_switches, here.home, there.home),
         gate=partial(switchboard, folder=here.home),
+        by=doer(),
     )
 
 
@@ -161,10 +164,7 @@ def _show(done: Migrated, source: Installation, *, as_json: bool) -> None:
         say_json(_document(copied) | {"left_in_spool": done.spooled})
     else:
         events = sum(copied.kinds.values())
-        say(
-            f"{events} events of {copied.rows['users']} users, {copied.redacted} of them redacted,"
-            f" digest {copied.digest[:16]}"
-        )
+        say(f"{events} events, {copied.redacted} of them redacted, digest {copied.digest[:16]}")
         say("everything was compared and is the same" if not copied.differences else "NOT the same:")
         for one in copied.differences:
             say(f"  {one}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
+from hearth.gateway.commands.acts import write_down, write_down_beside
 from hearth.gateway.commands.client import Answer, gateway
 from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Config, Json, Limit, Url
 from hearth.gateway.commands.output import FAILED, MISUSED, fail, note, say, say_json, table
@@ -148,7 +149,17 @@ def _switched(settings: Settings, mode: ModeName | None) -> Switches:
     if settings.hearth.postgres_url is not None:
         return asyncio.run(_switched_in_database(settings.hearth, mode))
     board = _board_in(settings.hearth.data_dir)
-    return board.current() if mode is None else asyncio.run(board.set(mode))
+    if mode is None:
+        return board.current()
+    try:
+        write_down_beside(settings.hearth, "switch", _everyone(mode))
+    except OSError as error:
+        note(f"who switches is written down nowhere: {error}", style="yellow")
+    return asyncio.run(board.set(mode))
+
+
+def _everyone(mode: ModeName) -> str:
+    return f"everyone {mode}"
 
 
 async def _switched_in_database(hearth: HearthSettings, mode: ModeName | None) -> Switches:
@@ -167,7 +178,10 @@ async def _switched_in_database(hearth: HearthSettings, mode: ModeName | None) -
     try:
         board = SharedSwitchboard(log)
         await board.look()
-        return board.current() if mode is None else await board.set(mode)
+        if mode is None:
+            return board.current()
+        await write_down(log, "switch", _everyone(mode))
+        return await board.set(mode)
     except LogUnavailable as error:
         fail(error)
     finally:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hearth.gateway.commands.acts import doer
 from hearth.gateway.commands.migrate import installation, progress
 from hearth.gateway.commands.options import Json, Place
 from hearth.gateway.commands.output import MISUSED, fail, say, say_json
@@ -58,7 +59,7 @@ def replay(
 async def _replayed(where: Installation, parts: tuple[Part, ...], watch: Watch) -> Replayed:
     from hearth.memory.replaying import replay as replay_log
 
-    return await replay_log(where, parts, watch)
+    return await replay_log(where, parts, watch, by=doer())
 
 
 def _parts(only: list[str]) -> tuple[Part, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hearth.gateway.commands.acts import write_down
 from hearth.gateway.commands.options import Config, Host, Json
 from hearth.gateway.commands.output import FAILED, MISUSED, fail, note, say, say_json
 
@@ -80,4 +81,5 @@ async def _retried(settings: Settings) -> tuple[int, int]:
         ledger=hearth.erasure.ledger,
         model=extraction_model(settings),
     ) as opened:
+        await write_down(opened.stores.log, "retry")
         return await opened.worker.retry_parked()

@@ -121,6 +121,13 @@ def prepare_schema(db: sqlite3.Connection, path: Path) -> bool:
     return _scalar(db, "SELECT value FROM meta WHERE key = 'views'") != VIEWS_VERSION
 
 
+def refuse_other_form(db: sqlite3.Connection, path: Path) -> None:
+    """Raise LogUnavailable unless the file is a log as this program writes them."""
+    form = (_scalar(db, "PRAGMA application_id"), _scalar(db, "PRAGMA user_version"))
+    if form != (APPLICATION_ID, SCHEMA_VERSION):
+        raise LogUnavailable(f"{path} is no event log of this Hearth: a gateway that is started brings it up")
+
+
 def _create(db: sqlite3.Connection) -> None:
     db.execute("BEGIN IMMEDIATE")
     run_script(db, "schema.sql")

@@ -38,7 +38,11 @@ from hearth.memory.types import (
     utc,
 )
 
-Act: TypeAlias = Literal["export", "import", "load", "remove", "switch", "repair"]
+ByKey: TypeAlias = Literal["export", "import", "load", "remove", "switch", "repair", "write"]
+"""What is done with a key, in its tenant; `write`: in a user's memory, with an admin key."""
+OnTheMachine: TypeAlias = Literal["switch", "retry", "replay", "migrate", "archive", "encrypt", "rotate"]
+"""What is done by a command on the machine itself."""
+Act: TypeAlias = ByKey | OnTheMachine
 
 
 class StepCaptured(msgspec.Struct, frozen=True, kw_only=True, tag="step.captured", tag_field="kind"):
@@ -414,15 +418,19 @@ class HoldLifted(msgspec.Struct, frozen=True, kw_only=True, tag="hold.lifted", t
 
 
 class ActDone(msgspec.Struct, frozen=True, kw_only=True, tag="act.done", tag_field="kind"):
-    """Somebody did with a key what no other event tells the doer of: written down when it begins."""
+    """Somebody did what no other event tells the doer of: written down when it begins. What is done by a
+    command on the machine itself is of no tenant (`hearth events --installation`).
+    """
 
     act: Act
     by: str
-    """Name of the key."""
+    """Name of the key; of a command on the machine its user there and the host, as `root@gateway-1`."""
     user: str = ""
     """Whose memory; empty where it is about all of the tenant."""
     about: str = ""
-    """The export's or import's format, the document's id, or the switch."""
+    """The export's or import's format, the document's id, the switch, what is written, or what the command
+    was told.
+    """
 
 
 Payload: TypeAlias = (

@@ -593,11 +593,14 @@ def session_mode(db: Database, tenant: str, user: str, session: str) -> SessionM
     return mode
 
 
+LISTED = f"u.name NOT IN ('{EVERYBODY}', '{OFFICE}') AND u.seen = 1 AND {REACHED}"
+"""Whether the user `u` is a person with any event since the last erasure."""
+
+
 def users(db: Database, tenant: str, *, after: str, limit: int) -> list[str]:
     """Users with any event since they were last erased, by name."""
-    where = f"u.tenant = ? AND u.name > ? AND u.name NOT IN (?, ?) AND u.seen = 1 AND {REACHED}"
-    sql = f"SELECT u.name FROM users u WHERE {where} ORDER BY u.name LIMIT ?"
-    return [row[0] for row in db.execute(sql, (tenant, after, EVERYBODY, OFFICE, max(limit, 0)))]
+    sql = f"SELECT u.name FROM users u WHERE u.tenant = ? AND u.name > ? AND {LISTED} ORDER BY u.name LIMIT ?"
+    return [row[0] for row in db.execute(sql, (tenant, after, max(limit, 0)))]
 
 
 def tenants(db: Database) -> list[str]:

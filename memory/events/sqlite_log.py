@@ -20,6 +20,7 @@ from hearth.memory.events.database import (
     connect_reader,
     connect_writer,
     prepare_schema,
+    refuse_other_form,
     sync_directory,
     take_lock,
     translated,
@@ -56,15 +57,18 @@ class SqliteLog(SqlLog):
         durability: Literal["power", "process"] = "power",
         clock: Clock,
         copying: bool = False,
+        reading: bool = False,
         archive: Archive = NO_ARCHIVE,
         masters: MasterKeys | None = None,
     ) -> None:
-        """`copying`: for a copy from it or into it, which may be unfinished.
+        """`copying`: for a copy from it or into it, which may be unfinished. `reading`: beside the process
+        that has it, which alone writes; the file must be there, in this program's form.
 
         `archive`: where old payloads are. `masters`: what users' payloads are encrypted by; None: nothing.
         """
         self._path = path
         self._copying = copying
+        self._reading = reading
         self._synchronous = _SYNCHRONOUS[durability]
         super().__init__(clock, archive, masters)
         self._lock: IO[str] | None = None
@@ -81,6 +85,8 @@ class SqliteLog(SqlLog):
         kind, an unfinished copy, one whose master key is missing, and while another process has it.
         """
         await asyncio.to_thread(self._open)
+        if self._reading:
+            return
         for _ in range(_PROBES):
             await self._write(lambda db: db.execute("INSERT OR REPLACE INTO meta VALUES ('probe', random())"))
 
@@ -130,10 +136,13 @@ class SqliteLog(SqlLog):
 
     def _open(self) -> None:
         with translated(f"the event log at {self._path} can't be opened"):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock = take_lock(self._path.with_name(self._path.name + ".lock"))
             try:
-                self._open_database()
+                if self._reading:
+                    self._open_beside()
+                else:
+                    self._path.parent.mkdir(parents=True, exist_ok=True)
+                    self._lock = take_lock(self._path.with_name(self._path.name + ".lock"))
+                    self._open_database()
             except BaseException:
                 self._release()
                 raise
@@ -152,11 +161,22 @@ class SqliteLog(SqlLog):
         sync_directory(self._path.parent)
         side = connect_writer(self._path, self._synchronous)
         self._connections.append(side)
-        self._near = self._reader()
-        self._pool = ThreadPoolExecutor(READERS, thread_name_prefix="hearth-log-reader")
+        self._read_by_threads()
         wal = self._path.with_name(self._path.name + "-wal")
         self._writer = Writer(db, wal=wal, synchronous=self._synchronous, side=side)
         self._writer.start()
+
+    def _open_beside(self) -> None:
+        if not self._path.is_file():
+            raise LogUnavailable(f"there is no event log at {self._path}")
+        db = self._read_by_threads()
+        refuse_other_form(db, self._path)
+        self.keys.check(self._database(db))
+
+    def _read_by_threads(self) -> sqlite3.Connection:
+        self._near = self._reader()
+        self._pool = ThreadPoolExecutor(READERS, thread_name_prefix="hearth-log-reader")
+        return self._near
 
     def _reader(self) -> sqlite3.Connection:
         connection = connect_reader(self._path)

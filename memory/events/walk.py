@@ -13,7 +13,7 @@ from hearth.memory.events.archive import payload_of
 from hearth.memory.events.codec import micros
 from hearth.memory.events.documents import about_of, chunk_of
 from hearth.memory.events.kinds import MemoryAdded, MemoryChanged
-from hearth.memory.events.reads import PAGES, page_of
+from hearth.memory.events.reads import LISTED, PAGES, page_of
 from hearth.memory.events.sql import STORED, Database, number_of
 from hearth.memory.knowledge.records import chunk_memory
 from hearth.memory.ports import Walk, Walked, WalkedUser, WalkPart
@@ -128,11 +128,19 @@ _AFTER: dict[str, WalkPart] = {"pages": "memories", "memories": "chunks", "chunk
 
 def users(db: Database, *, after: int, limit: int) -> list[WalkedUser]:
     """See `EventLog.walk_users`."""
+    listed = f"CASE WHEN {LISTED} THEN 1 ELSE 0 END"
     found = db.execute(
-        "SELECT id, tenant, name, generation FROM users WHERE id > ? ORDER BY id LIMIT ?", (after, limit)
+        f"SELECT u.id, u.tenant, u.name, u.generation, {listed} FROM users u"
+        " WHERE u.id > ? ORDER BY u.id LIMIT ?",
+        (after, limit),
     )
     return [
-        WalkedUser(place=row[0], scope=Scope(tenant=row[1], user=row[2]), generation=row[3])
+        WalkedUser(
+            place=row[0],
+            scope=Scope(tenant=row[1], user=row[2]),
+            generation=row[3],
+            listed=bool(row[4]),
+        )
         for row in found.fetchall()
     ]
 

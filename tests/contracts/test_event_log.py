@@ -9,9 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from hearth.memory.acts import write_down
 from hearth.memory.errors import BadInput, StaleGeneration, UnderHold
 from hearth.memory.events import finding
 from hearth.memory.events.kinds import (
+    ActDone,
     Event,
     ExchangeEnriched,
     HoldLifted,
@@ -29,6 +31,7 @@ from hearth.memory.events.kinds import (
 from hearth.memory.events.sql_log import SqlLog
 from hearth.memory.ports import EventFilter, EventLog, MemoryFilter
 from hearth.memory.types import (
+    INSTALLATION,
     OFFICE,
     Evidence,
     Memory,
@@ -62,6 +65,41 @@ async def hit(
 ) -> Any:
     state = await log.open_call(scope, tails=tails, retry_key="", response_id="", now=START + after)
     return state.hit and (state.hit.session, state.hit.exchange)
+
+
+async def test_an_act_of_the_installation_is_of_no_tenant(log: SqlLog, clock: ManualClock) -> None:
+    """No tenant's list, search, count or erasure has it; it is verified like any event, and stays when the
+    views are folded again.
+    """
+    await write_down(log, clock, "replay", by="root@gateway-1", about="views")
+    await log.append([memory("Tea."), event(TenantErased(generation=2), user=OFFICE), erase(2)])
+    await log.rebuild_views()
+    (told,) = (await log.find(EventFilter(tenant=INSTALLATION))).events
+    assert told.payload == ActDone(act="replay", by="root@gateway-1", about="views")
+    assert "act.done" not in {one.kind for one in (await log.find(EventFilter(tenant="acme"))).events}
+    assert "act.done" not in {one.kind for one in await log.count_events("acme")}
+    assert await log.users(INSTALLATION, after="", limit=9) == []
+    checked = await log.check(INSTALLATION, OFFICE)
+    assert (checked.events, checked.damaged) == (1, ())
+
+
+async def test_a_walk_lists_those_users_whom_the_tenants_list(log: SqlLog, clock: ManualClock) -> None:
+    """Not one who was erased, nor who is no person."""
+    await write_down(log, clock, "retry", by="root@gateway-1")
+    for tenant, user in (("acme", "alice"), ("acme", "bob"), ("rivals", "alice")):
+        await log.append([msgspec.structs.replace(memory("Tea.", user=user), tenant=tenant)])
+    await log.append([erase(2, user="bob"), event(TenantErased(generation=2), tenant="rivals", user=OFFICE)])
+    walked = [
+        (user.scope.tenant, user.scope.user)
+        for user in await log.walk_users(after=0, limit=99)
+        if user.listed
+    ]
+    users = [
+        (tenant, user)
+        for tenant in await log.tenants()
+        for user in await log.users(tenant, after="", limit=9)
+    ]
+    assert walked == users == [("acme", "alice")]
 
 
 # -- appending and reading ----------------------------------------------------------------------------------

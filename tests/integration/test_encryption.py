@@ -348,7 +348,9 @@ async def ticked(engine: Engine, id: str, place: str) -> None:
 def test_the_command_line_makes_turns_on_and_rotates_keys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A key is made, what was there is encrypted, another key takes over, and the first is not needed."""
+    """A key is made, what was there is encrypted, another key takes over, and the first is not needed. The
+    acts themselves are two payloads more, of one who is no user.
+    """
     run, config = CliRunner(), tmp_path / "hearth.yaml"
     models = [{"model_name": "m", "litellm_params": {"model": "openai/m"}}]
 
@@ -376,8 +378,8 @@ def test_the_command_line_makes_turns_on_and_rotates_keys(
         monkeypatch.setenv(variable, made["key"])
         names.append(made["name"])
     assert say("apply", keys=["OLD_MASTER"]) == {"encrypted": 7}
-    assert say("rotate", "--data-keys", keys=["NEW_MASTER", "OLD_MASTER"]) == {"wrapped": 3, "made": 3}
-    held = {"configured": [names[0]], "data_keys": {names[0]: 6}, "payloads": 7, "readable": 0}
+    assert say("rotate", "--data-keys", keys=["NEW_MASTER", "OLD_MASTER"]) == {"wrapped": 4, "made": 4}
+    held = {"configured": [names[0]], "data_keys": {names[0]: 8}, "payloads": 9, "readable": 0}
     assert say("status", keys=["NEW_MASTER"]) == held
     configure("OLD_MASTER")
     refused = run.invoke(app, ["encryption", "status", "--config", str(config)])
