@@ -25,8 +25,8 @@ from hearth.memory.opening import LONG_TERM
 from hearth.memory.stores.hybrid import Near, Sparse
 from hearth.memory.stores.points import RECORD
 from hearth.memory.stores.qdrant_calls import QdrantCalls
-from hearth.memory.stores.qdrant_collection import collection_name
 from hearth.memory.stores.qdrant_index import open_index
+from hearth.memory.stores.qdrant_names import collection_name, collections_of, remove
 from hearth.memory.stores.qdrant_server import QdrantServer
 
 TOGETHER = 200
@@ -52,7 +52,7 @@ class ServerCollection(msgspec.Struct, frozen=True, tag="server"):
 
     @property
     def name(self) -> str:
-        """The collection's."""
+        """By which the collection is addressed."""
         return collection_name(self.qdrant.prefix, NAME, DIMENSION)
 
     def opened(self) -> RawServer:
@@ -64,7 +64,8 @@ class ServerCollection(msgspec.Struct, frozen=True, tag="server"):
         for path in (Path(self.data) / LONG_TERM).glob(f"{self.name}.*"):
             path.unlink()
         with closing(QdrantCalls(self.qdrant)) as calls:
-            calls(lambda client, _: client.delete_collection(self.name), by=time.monotonic() + SECONDS)
+            for one in collections_of(calls, self.qdrant, by=time.monotonic() + SECONDS):
+                remove(calls, one.name, by=time.monotonic() + SECONDS)
 
     def settle(self) -> None:
         """Wait until the server has optimized what it was given.

@@ -284,7 +284,7 @@ class QdrantSettings(Section):
 
     prefix: QdrantPrefix = Field(
         default="hearth-",
-        description="Begins the collection's name, which goes on with embedder, dimension and format.",
+        description="Begins the collection's alias, which goes on with embedder, dimension and format.",
     )
     connections: Annotated[int, Field(ge=2, le=64)] = Field(
         default=8, description="Searches that one process has under way at once; each takes a connection."

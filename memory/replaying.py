@@ -34,6 +34,7 @@ from hearth.memory.stores.memory_short_term import InMemoryShortTerm
 from hearth.memory.stores.vector_child_main import shared_terms
 from hearth.memory.tiers.indexed import as_stored, index_record, is_recallable
 from hearth.memory.types import EVERYBODY, OFFICE, Page
+from hearth.memory.worker import REBUILDING
 
 Part: TypeAlias = Literal["views", "long-term", "short-term"]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -43,6 +44,8 @@ TOGETHER = 128
 """Records read and written at once."""
 KEPT_EVERY = 2_000
 """Records after which the place is kept: what a killed replay does again at most."""
+SWITCHING_SECONDS = 120.0
+"""For which no worker begins to fill what is not filled for the moment of a switch."""
 PAGES = 500
 """Of a user, read for short-term memory, which keeps fewer."""
 USERS = 500
@@ -109,11 +112,10 @@ async def _fill_long_term(place: Installation, log: SqlLog, there: Sizes, watch:
         kept = await asyncio.to_thread(fresh.place)
         begun = msgspec.json.decode(kept, type=_Place) if kept else _Place(walk=await log.begin_walk())
         filled = await _walk(log, fresh, filling, begun, partial(watch, "Filling long-term memory"), there)
-        ends = filled.walk.ends
-        later = await _catch_up(log, filling, ends)
-        if fresh.exact() and not later:
+        ends = dict(filled.walk.ends)
+        if not await _catch_up(log, filling, ends):
             await _compare(fresh, filled)
-        await asyncio.to_thread(fresh.switch)
+        await _switch(log, fresh, filling, ends)
     except BaseException:
         await asyncio.to_thread(fresh.close)
         raise
@@ -128,8 +130,7 @@ def _fresh(place: Installation, embedder: Embedder) -> Fresh:
     from hearth.memory.stores.qdrant_fresh import QdrantFresh
 
     server = place.servers.qdrant
-    shared = shared_terms(place.servers.postgres_url, server.connections)
-    terms = shared() if shared else None
+    terms = shared_terms(place.servers.postgres_url, server.connections)
     return QdrantFresh(server, folder, terms, embedder=name, dimension=dimension, loader=place.embedder)
 
 
@@ -163,7 +164,11 @@ def _indexed(walked: Walked) -> Indexed:
 
 
 async def _catch_up(log: SqlLog, filling: Filling, ends: dict[int, int]) -> int:
-    """Project what was appended since the walk began; how many events."""
+    """Project what was appended since those ends, which it moves on; how many events.
+
+    Others may be writing the same records into the target. Where one of them was sooner with something newer,
+    that event is among the next ones here, so that when there are none left the newest stands.
+    """
     projector = IndexProjector(log=log, mid_term=log, short_term=InMemoryShortTerm(), long_term=filling)
     count = 0
     for partition in range(log.partitions):
@@ -172,11 +177,25 @@ async def _catch_up(log: SqlLog, filling: Filling, ends: dict[int, int]) -> int:
             await projector.handle(events)
             place = msgspec.structs.replace(place, seq=events[-1].seq)
             count += len(events)
+        ends[partition] = place.seq
     return count
 
 
+async def _switch(log: SqlLog, fresh: Fresh, filling: Filling, ends: dict[int, int]) -> None:
+    """Killed in here, the target is in use and not marked as filled: then a worker fills it."""
+    take = partial(log.lease, REBUILDING, 0, owner="replay")
+    mine = await take(seconds=SWITCHING_SECONDS)
+    try:
+        await asyncio.to_thread(fresh.hand_over)
+        await _catch_up(log, filling, ends)
+        await asyncio.to_thread(fresh.switch)
+    finally:
+        if mine is not None:
+            await take(seconds=0)
+
+
 async def _compare(fresh: Fresh, filled: _Place) -> None:
-    held = await asyncio.to_thread(fresh.target.points)
+    held = await asyncio.to_thread(fresh.held)
     if held != filled.records:
         raise StoreUnavailable(
             "long-term memory",

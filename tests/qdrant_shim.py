@@ -19,8 +19,12 @@ from pydantic import BaseModel, TypeAdapter
 from qdrant_client import QdrantClient, models
 
 ALL = "*"
+ALIASES = "* aliases"
 ROUTES: dict[tuple[str, str], str] = {
     ("GET", ALL): "list",
+    ("POST", ALIASES): "alias",
+    ("GET", ALIASES): "aliases",
+    ("GET", "/aliases"): "aliases_of",
     ("GET", ""): "info",
     ("PUT", ""): "create",
     ("PATCH", ""): "update",
@@ -32,13 +36,23 @@ ROUTES: dict[tuple[str, str], str] = {
     ("POST", "/points/scroll"): "scroll",
     ("POST", "/points/count"): "count",
 }
-PATH = re.compile(r"/collections(?:/([^/]+)(/.*)?)?")
+PLAIN = {
+    ("GET", "/collections"): ALL,
+    ("GET", "/aliases"): ALIASES,
+    ("POST", "/collections/aliases"): ALIASES,
+}
+"""Paths that name no collection."""
+PATH = re.compile(r"/collections/([^/]+)(/.*)?")
 WORDS = {
     400: "Bad Request",
     401: "Must provide an API key",
     404: "Not found: Collection `it` doesn't exist!",
     429: "Rate limited",
 }
+
+
+_BY_OWN_NAME = ("create", "drop", "list", "alias", "aliases", "aliases_of")
+"""What looks for no alias."""
 
 
 class Request(NamedTuple):
@@ -140,10 +154,49 @@ class QdrantShim:
         if refused:
             raise RefusedError(refused, WORDS.get(refused, "broken"))
         with self._turn:
-            if request.did not in ("create", "drop", "list") and not self.client.collection_exists(name):
-                raise RefusedError(404, f"Not found: Collection `{name}` doesn't exist!")
+            name = self._resolved(name) if request.did not in _BY_OWN_NAME else name
             made: Callable[[str, Request], Any] = getattr(self, f"_{request.did}")
             return made(name, request)
+
+    @property
+    def aliases(self) -> dict[str, str]:
+        """The collection that each alias leads to."""
+        return {one.alias_name: one.collection_name for one in self.client.get_aliases().aliases}
+
+    def _resolved(self, name: str) -> str:
+        """The collection of that name or alias, as the server looks for it."""
+        name = self.aliases.get(name, name)
+        if not self._is_there(name):
+            raise RefusedError(404, f"Not found: Collection `{name}` doesn't exist!")
+        return name
+
+    def _is_there(self, name: str) -> bool:
+        return name in (one.name for one in self.client.get_collections().collections)
+
+    def _aliases(self, name: str, _: Request) -> models.CollectionsAliasesResponse:
+        return self.client.get_aliases()
+
+    def _aliases_of(self, name: str, _: Request) -> models.CollectionsAliasesResponse:
+        return self.client.get_collection_aliases(name)
+
+    def _alias(self, name: str, request: Request) -> bool:
+        """One action after another while nobody else is answered: what was done before one fails stays."""
+        for action in models.ChangeAliasesOperation.model_validate(request.body).actions:
+            match action:
+                case models.CreateAliasOperation(create_alias=asked):
+                    if not self._is_there(asked.collection_name):
+                        raise RefusedError(
+                            404, f"Not found: Collection `{asked.collection_name}` doesn't exist!"
+                        )
+                    if self._is_there(asked.alias_name):
+                        raise RefusedError(
+                            409, f"Wrong input: Collection `{asked.alias_name}` already exists!"
+                        )
+                case models.RenameAliasOperation(rename_alias=asked):
+                    if asked.old_alias_name not in self.aliases:
+                        raise RefusedError(404, f"Not found: Alias {asked.old_alias_name} does not exists!")
+            self.client.update_collection_aliases([action])
+        return True
 
     def _list(self, name: str, _: Request) -> models.CollectionsResponse:
         return self.client.get_collections()
@@ -156,6 +209,9 @@ class QdrantShim:
         asked = models.CreateCollection.model_validate(request.body)
         if self.client.collection_exists(name):
             raise RefusedError(409, f"Wrong input: Collection `{name}` already exists!")
+        if name in self.aliases:
+            said = f"Can't create collection with name {name}. Alias with the same name already exists"
+            raise RefusedError(400, f"Wrong input: {said}")
         self.created.append(asked)
         return self.client.create_collection(
             name,
@@ -169,8 +225,9 @@ class QdrantShim:
         return self.client.update_collection(name, metadata=asked.metadata)
 
     def _drop(self, name: str, _: Request) -> bool:
+        """An alias is no name here; those of the collection go with it."""
         self.indexes.pop(name, None)
-        return self.client.delete_collection(name)
+        return self._is_there(name) and self.client.delete_collection(name)
 
     def _index(self, name: str, request: Request) -> models.UpdateResult:
         asked = models.CreateFieldIndex.model_validate(request.body)
@@ -255,15 +312,15 @@ class _Handler(BaseHTTPRequestHandler):
     def _serve(self) -> None:
         parts = urlsplit(self.path)
         raw = self.rfile.read(int(self.headers.get("content-length") or 0))
-        found = PATH.fullmatch(parts.path)
-        name, rest = (found[1] or "", found[2] or "") if found else ("", "?")
+        plain, found = PLAIN.get((self.command, parts.path)), PATH.fullmatch(parts.path)
+        name, rest = ("", plain) if plain else (found[1], found[2] or "") if found else ("", "?")
         request = Request(
             method=self.command,
             path=parts.path,
             query=parse_qs(parts.query),
             body=json.loads(raw) if raw else None,
             headers={name.lower(): value for name, value in self.headers.items()},
-            did=ROUTES.get((self.command, rest if name or not found else ALL), ""),
+            did=ROUTES.get((self.command, rest), ""),
         )
         refused = self.owner.arrive(request)
         self.owner.gate.wait()

@@ -41,9 +41,12 @@ class EdgeFresh:
         """See Fresh."""
         write_whole(self._kept, place)
 
-    def exact(self) -> bool:
+    def held(self) -> int:
+        """See Fresh."""
+        return self.target.points()
+
+    def hand_over(self) -> None:
         """See Fresh: nobody else has the folder."""
-        return True
 
     def switch(self) -> None:
         """See Fresh."""

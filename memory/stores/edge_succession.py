@@ -46,6 +46,9 @@ class EdgeSuccession:
         for folder in self._others():
             self._remove(folder)
 
+    def reach_all(self) -> None:
+        """See Succession: its opening removed what a replay left, and none goes on meanwhile."""
+
     def _others(self) -> list[Path]:
         mine = self.index.collection.folder
         folders = (path.parent for path in self._directory.glob("*/collection.json"))

@@ -33,8 +33,14 @@ class Fresh(Protocol):
         """Remember it, once what was written before is durable."""
         ...
 
-    def exact(self) -> bool:
-        """True if the target holds what this filling wrote and nothing else."""
+    def held(self) -> int:
+        """How many records the target holds, counted one by one."""
+        ...
+
+    def hand_over(self) -> None:
+        """What others ask and write goes to the target from now on, where there are others. What they wrote
+        until now, the events before this, is to be written into it once more before `switch`.
+        """
         ...
 
     def switch(self) -> None:

@@ -46,7 +46,8 @@ from hearth.memory.stores.points import (
     text_vector_of,
 )
 from hearth.memory.stores.qdrant_calls import QdrantCalls
-from hearth.memory.stores.qdrant_collection import OPEN_SECONDS, QdrantCollection, collection_name
+from hearth.memory.stores.qdrant_collection import OPEN_SECONDS, QdrantCollection
+from hearth.memory.stores.qdrant_names import collection_name
 from hearth.memory.stores.qdrant_server import QdrantServer
 from hearth.memory.stores.sqlite_terms import SqliteTerms
 from hearth.memory.stores.telling import telling_text
@@ -94,13 +95,22 @@ class QdrantIndex:
         dimension: int,
         loader: str = "",
         made: bool = False,
+        beside: str = "",
     ) -> None:
-        """`loader` and `made` as QdrantCollection takes them."""
+        """`loader`, `made` and `beside` as QdrantCollection takes them."""
         self.readers = server.connections
         self._server, self._terms = server, terms
-        self._calls = QdrantCalls(server)
+        self.calls = QdrantCalls(server)
+        """Of the server, until `close`."""
         self._collection = QdrantCollection(
-            self._calls, server, terms, embedder=embedder, dimension=dimension, loader=loader, made=made
+            self.calls,
+            server,
+            terms,
+            embedder=embedder,
+            dimension=dimension,
+            loader=loader,
+            made=made,
+            beside=beside,
         )
         self._analyzer, self._analyzing = Analyzer(), threading.Lock()
         self._removed = False
@@ -110,7 +120,7 @@ class QdrantIndex:
 
     @property
     def name(self) -> str:
-        """The collection's, in the server."""
+        """By which the server is asked for the collection."""
         return self._collection.name
 
     @property
@@ -270,7 +280,7 @@ class QdrantIndex:
     def close(self) -> None:
         """See VectorIndex."""
         self._closing.set()
-        self._calls.close()
+        self.calls.close()
         self._terms.close()
 
     def _counts(self, text: str) -> Mapping[int, int]:
@@ -359,14 +369,21 @@ def open_index(
     dimension: int,
     loader: str = "",
     made: bool = False,
+    beside: str = "",
     terms: TermStats | None = None,
 ) -> QdrantIndex:
     """The index in the server; its term statistics, unless they are given, in a file in `directory`."""
     if terms is None:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        name = collection_name(server.prefix, embedder, dimension)
-        terms = SqliteTerms(directory / f"{name}.terms.sqlite")
-    return QdrantIndex(server, terms, embedder=embedder, dimension=dimension, loader=loader, made=made)
+        terms = terms_file(directory, collection_name(server.prefix, embedder, dimension))
+    return QdrantIndex(
+        server, terms, embedder=embedder, dimension=dimension, loader=loader, made=made, beside=beside
+    )
+
+
+def terms_file(directory: Path, name: str) -> TermStats:
+    """The statistics of the collection that is addressed so, in a file of this process."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return SqliteTerms(directory / f"{name}.terms.sqlite")
 
 
 def _upsert(points: _Points, client: QdrantClient, name: str, seconds: int) -> models.UpdateResult:

@@ -26,7 +26,7 @@ class QdrantServer(msgspec.Struct, frozen=True, kw_only=True):
     """`http://` or `https://`, host, port (6333 where none is named) and, behind a proxy, a path."""
     api_key: str = ""
     prefix: str = PREFIX
-    """Begins the collection's name: letters, digits, `_`, `.` and `-`."""
+    """Begins the collection's alias: letters, digits, `_`, `.` and `-`."""
     connections: int = 8
     """Searches under way at once; each has a connection."""
     shards: int | None = None

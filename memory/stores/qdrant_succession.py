@@ -5,21 +5,22 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-
-from qdrant_client import QdrantClient
 
 from hearth.memory.errors import StoreUnavailable
 from hearth.memory.ports import Embedder
-from hearth.memory.stores.qdrant_calls import QdrantCalls
-from hearth.memory.stores.qdrant_collection import OPEN_SECONDS, collections_of
+from hearth.memory.stores.qdrant_collection import OPEN_SECONDS
 from hearth.memory.stores.qdrant_index import open_index
+from hearth.memory.stores.qdrant_names import Standing, collections_of, remove
 from hearth.memory.stores.qdrant_server import QdrantServer
 from hearth.memory.stores.succession import Before, loaded
 from hearth.memory.stores.terms import TermStats
+from hearth.memory.stores.vector_index import PART
 
 _log = logging.getLogger(__name__)
+
+GIVEN_UP_SECONDS = 3600.0
+"""After so long without a word a replay counts as given up, and no erasure waits for it any more."""
 
 
 class QdrantSuccession:
@@ -48,16 +49,13 @@ class QdrantSuccession:
 
     def before(self) -> Before | None:
         """See Succession. While the server can't be asked there is none."""
-        calls = QdrantCalls(self._server)
         try:
-            found = collections_of(calls, self._server, by=time.monotonic() + OPEN_SECONDS)
+            others = [one for one in self._standing() if one.alias != self.index.name and one.live]
         except StoreUnavailable:
             _log.warning("whether there is an older collection is not known", exc_info=True)
             return None
-        finally:
-            calls.close()
-        for name, made in found.items():
-            if name != self.index.name and made.filled:
+        for one in others:
+            if (made := one.made).filled:
                 embedder, dense = loaded(made)
                 index = open_index(
                     self._server,
@@ -73,17 +71,46 @@ class QdrantSuccession:
 
     def retire(self) -> None:
         """See Succession. By the process that has filled this one's: others see that and ask no older one."""
-        calls, by = QdrantCalls(self._server), time.monotonic() + OPEN_SECONDS
-        try:
-            for name in collections_of(calls, self._server, by=by):
-                if name != self.index.name:
-                    _log.warning("the collection %s is removed: %s has its place", name, self.index.name)
-                    calls(partial(_delete, name), by=by)
-                    for file in self._directory.glob(f"{name}.terms.sqlite*"):
-                        file.unlink()
-        finally:
-            calls.close()
+        for one in self._standing():
+            if one.alias != self.index.name:
+                self._remove(one)
+                for file in self._directory.glob(f"{one.alias}.terms.sqlite*"):
+                    file.unlink()
+        self._left_over()
+
+    def reach_all(self) -> None:
+        """See Succession."""
+        if beside := self._left_over():
+            cause = f"a replay is under way, and {beside} stands beside it until that is over"
+            raise StoreUnavailable(PART, cause)
+
+    def _left_over(self) -> str:
+        """Remove what a replay left that was killed in its switch, or given up long before; a collection that
+        one still works with.
+        """
+        mine = [one for one in self._standing() if one.alias == self.index.name]
+        live = next((one for one in mine if one.live), None)
+        if live is None:
+            return ""
+        needed = ""
+        for one in mine:
+            if _is_needed(one, live):
+                needed = one.name
+            elif one != live:
+                self._remove(one)
+        return needed
+
+    def _standing(self) -> list[Standing]:
+        return collections_of(self.index.calls, self._server, by=time.monotonic() + OPEN_SECONDS)
+
+    def _remove(self, one: Standing) -> None:
+        _log.warning("the collection %s is removed: %s has its place", one.name, self.index.name)
+        remove(self.index.calls, one.name, by=time.monotonic() + OPEN_SECONDS)
 
 
-def _delete(name: str, client: QdrantClient, _: int) -> bool:
-    return client.delete_collection(name)
+def _is_needed(one: Standing, live: Standing) -> bool:
+    """Whether a replay fills it, or has just put the one that is in use in its place."""
+    worked_with = one if one.number > live.number else live
+    return (
+        one != live and not worked_with.made.filled and time.time() - worked_with.kept_at < GIVEN_UP_SECONDS
+    )

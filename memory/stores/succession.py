@@ -61,6 +61,12 @@ class Succession(Protocol):
         """
         ...
 
+    def reach_all(self) -> None:
+        """Return once what was removed stands in no other collection: what a replay left is removed. Raises
+        StoreUnavailable while one is filled.
+        """
+        ...
+
 
 def loaded(made: Made) -> tuple[Embedder, bool]:
     """The embedder of that collection, and whether it can embed: one that is gone still has a name."""

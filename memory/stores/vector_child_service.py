@@ -255,6 +255,7 @@ class Service:
             case wire.Purge():
                 if self._unclean:
                     self._compact()
+                self._succession.reach_all()
             case _:
                 assert_never(ask)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, closing, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -16,14 +17,14 @@ from uuid import uuid4
 import numpy as np
 import pytest
 import pytest_asyncio
-from qdrant_client import QdrantClient
 
 from hearth.memory.errors import BadInput
 from hearth.memory.ports import Indexed, LongTerm, MemoryFilter, SearchRequest
 from hearth.memory.stores.edge import EdgeLongTerm
 from hearth.memory.stores.encrypted_child import EncryptedChild
 from hearth.memory.stores.memory_long_term import MemoryLongTerm
-from hearth.memory.stores.qdrant_collection import collection_name
+from hearth.memory.stores.qdrant_calls import QdrantCalls
+from hearth.memory.stores.qdrant_names import collections_of, remove
 from hearth.memory.stores.qdrant_server import QdrantServer
 from hearth.memory.stores.vector_child import VectorChild
 from hearth.memory.types import EVERYBODY, Candidate, Memory, Page, Record, Scope, Vector
@@ -100,8 +101,9 @@ def _real_server() -> Iterator[QdrantServer]:
     url, key = os.environ["QDRANT_URL"], os.environ.get("QDRANT_API_KEY", "")
     server = QdrantServer(url=url, api_key=key, prefix=f"hearth-test-{uuid4().hex[:8]}-")
     yield server
-    with closing(QdrantClient(url=url, api_key=key or None)) as client:
-        client.delete_collection(collection_name(server.prefix, plain().name, plain().dimension))
+    with closing(QdrantCalls(server)) as calls:
+        for one in collections_of(calls, server, by=time.monotonic() + 30):
+            remove(calls, one.name, by=time.monotonic() + 30)
 
 
 class Within:

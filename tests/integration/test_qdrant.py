@@ -170,7 +170,8 @@ async def test_the_collection_is_made_for_many_owners(shim: QdrantShim, tmp_path
     assert made.quantization_config.scalar.always_ram
     assert all(made.vectors[name].on_disk for name in ("text", "context"))
     (indexes,) = shim.indexes.values()
-    assert list(shim.indexes) == ["x.scripted-256-2"]
+    assert list(shim.indexes) == ["x.scripted-256-3.1"]
+    assert shim.aliases == {"x.scripted-256-3": "x.scripted-256-3.1"}
     assert {name: bool(index.params.is_tenant) for name, index in indexes.items()} == {
         "owner": True,
         "person": False,
@@ -300,7 +301,7 @@ async def test_case_46_a_lost_collection_is_made_again_and_asks_to_be_filled(
     if loss == "restarted empty":
         shim.forget()
     else:
-        shim.client.delete_collection("hearth-scripted-256-2")
+        shim.client.delete_collection("hearth-scripted-256-3.1")
         shim.indexes.clear()
     if noticed_by == "search":
         assert found(await child.search(ask("Oslo"))) == set()
@@ -308,7 +309,7 @@ async def test_case_46_a_lost_collection_is_made_again_and_asks_to_be_filled(
         await child.upsert([item("I live in Lima")])
         assert found(await child.search(ask("live"))) == {"I live in Lima"}
     assert child.needs_rebuild
-    assert set(shim.indexes["hearth-scripted-256-2"]) == {"owner", "person", "kind"}
+    assert set(shim.indexes["hearth-scripted-256-3.1"]) == {"owner", "person", "kind"}
     await child.mark_rebuilt()
     assert not child.needs_rebuild
 
@@ -465,6 +466,9 @@ class _Alone(NamedTuple):
 
     def retire(self) -> None:
         """There is nothing to remove."""
+
+    def reach_all(self) -> None:
+        """There is no other."""
 
 
 @pytest.mark.parametrize("fault", ["down", "hung"])
