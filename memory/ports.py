@@ -6,7 +6,7 @@ library's errors into `hearth.memory.errors`. All coroutines may be cancelled be
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -878,6 +878,10 @@ class ShortTerm(Protocol):
         """Remove everything of the user, of all agents; with `before` what is of an older generation than
         that, and refuse such pages from now on.
         """
+        ...
+
+    def people(self) -> AsyncIterator[Scope]:
+        """Everybody of whom something is known here, some perhaps twice."""
         ...
 
 

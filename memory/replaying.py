@@ -22,7 +22,7 @@ from hearth.memory.embed.load import load_embedder
 from hearth.memory.errors import StoreUnavailable
 from hearth.memory.events.copying import Watch
 from hearth.memory.events.sql_log import SqlLog
-from hearth.memory.events.walk import Sizes, sizes
+from hearth.memory.events.walk import Sizes, knows, sizes
 from hearth.memory.migrating import Installation
 from hearth.memory.opening import LONG_TERM, keys_for_stores, opened_log, opened_short_term
 from hearth.memory.ports import Embedder, Indexed, Lease, ShortTerm, Walk, Walked
@@ -33,7 +33,7 @@ from hearth.memory.stores.fresh import Filling, Fresh
 from hearth.memory.stores.memory_short_term import InMemoryShortTerm
 from hearth.memory.stores.vector_child_main import shared_terms
 from hearth.memory.tiers.indexed import as_stored, index_record, is_recallable
-from hearth.memory.types import EVERYBODY, OFFICE, Page
+from hearth.memory.types import EVERYBODY, OFFICE, Page, Scope
 from hearth.memory.worker import REBUILDING
 
 Part: TypeAlias = Literal["views", "long-term", "short-term"]
@@ -204,17 +204,38 @@ async def _compare(fresh: Fresh, filled: _Place) -> None:
 
 
 async def _restore_short_term(log: SqlLog, short_term: ShortTerm, total: int, watch: Watch) -> int:
+    """User by user in the store that is in use: each one's pages are exchanged in one step, so that whoever
+    reads meanwhile finds those from before or those from after. Of whom the log knows nothing, nothing stays.
+    """
     after = done = listed = 0
     while users := await log.walk_users(after=after, limit=USERS):
         for user in users:
-            scope = user.scope
-            if scope.user not in (EVERYBODY, OFFICE):
-                pages = await log.pages(scope.tenant, scope.user, limit=PAGES)
-                waiting = frozenset(await log.unindexed(scope.tenant, scope.user))
-                held = [as_stored(page) for page in pages]
-                await short_term.restore(scope, user.generation, held, waiting=waiting)
+            if user.scope.user not in (EVERYBODY, OFFICE):
+                await _restore(log, short_term, user.scope)
             done += 1
             listed += user.listed
             watch("Restoring short-term memory", done, total)
         after = users[-1].place
+    async for scope in short_term.people():
+        if not await log.ask(partial(knows, tenant=scope.tenant, user=scope.user)):
+            await short_term.clear(scope.tenant, scope.user)
     return listed
+
+
+async def _restore(log: SqlLog, short_term: ShortTerm, scope: Scope) -> None:
+    """Until the log says the same afterwards: what was forgotten in between would stand there again."""
+    now, before = await _latest(log, scope), None
+    while now != before:
+        generation, pages, waiting = now
+        await short_term.restore(scope, generation, pages, waiting=waiting)
+        now, before = await _latest(log, scope), now
+        if gone := {page.id for page in before[1]} - {page.id for page in now[1]}:
+            await short_term.drop(scope, sorted(gone))
+
+
+async def _latest(log: SqlLog, scope: Scope) -> tuple[int, list[Page], frozenset[str]]:
+    """The generation, the latest pages, and those of them that long-term memory does not have."""
+    generation = await log.generation(scope.tenant, scope.user)
+    pages = await log.pages(scope.tenant, scope.user, limit=PAGES)
+    waiting = frozenset(await log.unindexed(scope.tenant, scope.user))
+    return generation, [as_stored(page) for page in pages], waiting

@@ -97,6 +97,12 @@ def agent_in(owner: str) -> str:
     return "".join(unquote(part) for part in owner.split("/")[2:3])
 
 
+def scope_of(person: str) -> Scope:
+    """The tenant and the user that `Scope.person` names."""
+    tenant, _, user = person.partition("/")
+    return Scope(tenant=unquote(tenant), user=EVERYBODY if user == "*" else unquote(user))
+
+
 def _quoted(*parts: str) -> str:
     return "/".join([quote(part, safe="") for part in parts])
 

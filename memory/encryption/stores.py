@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -117,6 +117,10 @@ class EncryptedShortTerm:
     async def clear(self, tenant: str, user: str, *, before: int | None = None) -> None:
         """See `ShortTerm.clear`."""
         await self._store.clear(tenant, user, before=before)
+
+    def people(self) -> AsyncIterator[Scope]:
+        """See `ShortTerm.people`."""
+        return self._store.people()
 
     async def _all_covered(self, pages: Sequence[Page]) -> list[Page]:
         return [

@@ -145,6 +145,11 @@ def users(db: Database, *, after: int, limit: int) -> list[WalkedUser]:
     ]
 
 
+def knows(db: Database, *, tenant: str, user: str) -> bool:
+    """Whether any event is of that user."""
+    return rows.user_row(db, tenant, user) is not None
+
+
 def unindexed(db: Database, tenant: str, user: str, *, partition: int) -> list[str]:
     """See `EventLog.unindexed`."""
     row = rows.user_row(db, tenant, user)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 
 import msgspec
 
 from hearth.memory.tiers.short_term import Bounds
 from hearth.memory.tiers.short_term_user import HeldPage, User, session_key
-from hearth.memory.types import Embedding, Page, PlacedBlock, Scope, ShortTermView
+from hearth.memory.types import Embedding, Page, PlacedBlock, Scope, ShortTermView, scope_of
 
 
 class _Subject(msgspec.Struct, kw_only=True):
@@ -111,6 +111,11 @@ class InMemoryShortTerm:
             self._renew(scope, self._subject(scope).user.generation)
         else:
             self._admit(scope, before)
+
+    async def people(self) -> AsyncIterator[Scope]:
+        """Everybody of whom something is known here."""
+        for person in list(self._subjects):
+            yield scope_of(person)
 
     def _subject(self, scope: Scope) -> _Subject:
         return self._subjects.setdefault(scope.person, _Subject(user=User()))

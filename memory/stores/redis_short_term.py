@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
@@ -17,7 +17,7 @@ from hearth.memory.errors import StoreUnavailable
 from hearth.memory.stores.packed import pack_embedding, unpack_embedding
 from hearth.memory.tiers.short_term import Bounds
 from hearth.memory.tiers.short_term_user import HeldPage, User, session_key
-from hearth.memory.types import Embedding, Page, PlacedBlock, Scope, ShortTermView
+from hearth.memory.types import Embedding, Page, PlacedBlock, Scope, ShortTermView, scope_of
 
 Client: TypeAlias = Redis | RedisCluster
 Command: TypeAlias = tuple[str | bytes | int, ...]
@@ -29,6 +29,8 @@ IDLE_SECONDS = 30 * 24 * 3600
 """After so long without a word of a user Redis lets go of what long-term memory has had for long."""
 CONTENTION_SECONDS = 2.0
 """How long a change waits for others of its user in this process, and is tried again for those elsewhere."""
+_SCANNED = 1_000
+"""Keys that Redis looks at for one answer."""
 
 _PAGE = msgspec.msgpack.Decoder(Page)
 _BLOCK = msgspec.msgpack.Decoder(PlacedBlock)
@@ -187,6 +189,14 @@ class RedisShortTerm:
             return _renewed(state, keys, before) if state.admits(before) else []
 
         await self._change(keys, change)
+
+    async def people(self) -> AsyncIterator[Scope]:
+        """Everybody of whom something is known here, some perhaps twice: by SCAN, which holds up nobody."""
+        before, after = f"{self._prefix}:{{", "}:state"
+        with translated():
+            async for key in self._client.scan_iter(match=f"{before}*{after}", count=_SCANNED):
+                name = key.decode()
+                yield scope_of(name[len(before) : -len(after)])
 
     # -- one change ------------------------------------------------------------------------------------
 

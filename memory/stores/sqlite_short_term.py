@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.resources import files
@@ -17,7 +17,7 @@ from hearth.memory.errors import StoreUnavailable
 from hearth.memory.events.codec import micros
 from hearth.memory.stores.packed import pack_embedding, unpack_embedding
 from hearth.memory.tiers.short_term import LATELY_KEPT, Bounds, Held, leaving, text_digest, text_size
-from hearth.memory.types import Embedding, Page, PlacedBlock, Scope, ShortTermView
+from hearth.memory.types import Embedding, Page, PlacedBlock, Scope, ShortTermView, scope_of
 
 logger = logging.getLogger(__name__)
 
@@ -108,6 +108,16 @@ class SqliteShortTerm:
         and refuse such pages from now on. Raises StoreUnavailable.
         """
         await self._write(lambda: self._clear(Scope(tenant=tenant, user=user).person, before))
+
+    async def people(self) -> AsyncIterator[Scope]:
+        """Everybody of whom something is known here. Raises StoreUnavailable."""
+        with _translated():
+            found = self._connection(self._reader).execute(
+                "SELECT subject FROM generations UNION SELECT subject FROM pages"
+            )
+            people = [scope_of(row[0]) for row in found.fetchall()]
+        for scope in people:
+            yield scope
 
     async def _write(self, work: Callable[[], None]) -> None:
         try:

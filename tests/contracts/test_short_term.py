@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -384,6 +385,40 @@ async def test_restored_pages_stand_in_place_of_the_settled_ones(store: ShortTer
     assert (view.known, [one.text for one in view.blocks]) == (True, ["block 9"])
     await push(store, 10, 11, 12)
     assert await texts(store) == ["t9", "t10", "t11", "t12"]
+
+
+async def test_whoever_reads_amid_a_restoring_finds_those_from_before_or_after(store: ShortTerm) -> None:
+    """Never some of each, and never none: so nothing has to stand beside what is in use."""
+    before, after = [page(n) for n in (1, 2)], [page(n) for n in (3, 4)]
+    await store.restore(ALICE, 1, before, waiting=set())
+    seen: set[tuple[str, ...]] = set()
+    ended = asyncio.Event()
+
+    async def read() -> None:
+        while not ended.is_set():
+            seen.add(tuple(await texts(store)))
+            await asyncio.sleep(0)
+
+    reading = asyncio.create_task(read())
+    for _ in range(20):
+        await store.restore(ALICE, 1, after, waiting=set())
+        await store.restore(ALICE, 1, before, waiting=set())
+        await asyncio.sleep(0)
+    ended.set()
+    await reading
+    assert {("t1", "t2")} <= seen <= {("t1", "t2"), ("t3", "t4")}
+
+
+async def test_everybody_of_whom_something_is_known_is_named(store: ShortTerm) -> None:
+    """Whatever signs are in their names."""
+    odd = [Scope(tenant="acme/x", user=user) for user in ("a:b", "a{b}*", "用户 1")]
+    for scope in odd:
+        await push(store, 1, scope=scope)
+    await store.settle(ALICE, [])
+    assert {(one.tenant, one.user) async for one in store.people()} == {
+        ("acme", "alice"),
+        *((one.tenant, one.user) for one in odd),
+    }
 
 
 async def test_pages_of_an_erased_generation_are_not_restored(store: ShortTerm) -> None:

@@ -12,16 +12,19 @@ from typing import Any
 
 import pytest
 
+from hearth.memory.events.kinds import PageClosed, PageForgotten
 from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.migrating import Installation
 from hearth.memory.opening import LOG_FILE, LONG_TERM, Servers
-from hearth.memory.replaying import PARTS, Part, replay
+from hearth.memory.replaying import PARTS, Part, _restore_short_term, replay
 from hearth.memory.stores import edge_fresh
 from hearth.memory.stores.edge_fresh import EdgeFresh, finish_switch, settle
+from hearth.memory.stores.memory_short_term import InMemoryShortTerm
+from hearth.memory.types import Scope
 from hearth.testing import standing
 from hearth.testing.embedder import plain
 from hearth.testing.operations import Operations
-from tests.events import ManualClock, memory
+from tests.events import ManualClock, event, memory, page
 
 ROOT = Path(__file__).parents[2]
 PLAIN = "hearth.testing.embedder:plain"
@@ -118,6 +121,33 @@ async def test_what_is_left_of_a_switch_is_no_place_to_go_on_from(
     (tmp_path / LONG_TERM / "replay" / "switching").unlink()
     assert (await replayed(tmp_path, "long-term")).records == 3
     assert len(standing.long_term(tmp_path, plain())) == 3
+
+
+async def test_short_term_memory_holds_what_the_log_says_by_now(tmp_path: Path) -> None:
+    """What is forgotten between the reading and the writing of it does not come back. Of whom the log knows
+    nothing, as after an older one was restored, nothing is left.
+    """
+    log = SqliteLog(tmp_path / LOG_FILE, clock=ManualClock())
+    await log.start()
+    await log.append([page(f"{n:032x}", user_text=f"said {n}") for n in range(3)])
+    forgotten = [event(PageForgotten(page=f"{1:032x}"))]
+
+    class ShortTerm(InMemoryShortTerm):
+        async def restore(self, scope: Scope, *given: Any, **more: Any) -> None:
+            if forgotten:
+                await log.append([forgotten.pop()])
+                await self.drop(scope, [f"{1:032x}"])
+            await super().restore(scope, *given, **more)
+
+    store = ShortTerm()
+    unknown = page("b", user="bob").payload
+    assert isinstance(unknown, PageClosed)
+    await store.push(unknown.page, vector=None, block=None)
+    await _restore_short_term(log, store, 1, lambda *_: None)
+    view = await store.latest(Scope(tenant="acme", user="alice"), limit=9)
+    assert [one.user_text for one in view.pages] == ["said 0", "said 2"]
+    assert not (await store.latest(unknown.page.scope, limit=9)).pages
+    await log.close()
 
 
 def interrupted(fresh: EdgeFresh) -> None:
