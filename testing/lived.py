@@ -39,7 +39,7 @@ PLAIN = "hearth.testing.embedder:plain"
 MOVED = "moved"
 """The folder, in the memory's own, to which it is migrated."""
 ERASED = b"Zanzibar"
-"""A word that the erased user said in every exchange, and nobody else ever does."""
+"""A word that those who are erased said in every exchange, and nobody else ever does."""
 
 Telling: TypeAlias = Callable[[Engine], Awaitable[object]]
 
@@ -103,18 +103,20 @@ def said(
     after: int | None = None,
     session: str = "s1",
     shown: int | None = None,
+    tenant: str = "acme",
 ) -> Telling:
     """An exchange, after an earlier one of the session; `shown` was in its block."""
-    return _captured(user, number, session, after, _step(user, number, text, shown))
+    scope = Scope(tenant=tenant, user=user, session=session)
+    return _captured(scope, number, after, _step(user, number, text, shown))
 
 
 def used_tools(user: str, number: int, text: str, *, after: int, session: str = "s1") -> tuple[Telling, ...]:
     """An exchange of two steps: a tool is called, then it is answered."""
-    asked = _step(user, number, text, None)
+    asked, scope = _step(user, number, text, None), Scope(tenant="acme", user=user, session=session)
     first = msgspec.structs.replace(asked, reply_text="", closes=False, tools=(ToolUse(name="weather"),))
     return (
-        _captured(user, number, session, after, first, part="asks"),
-        _captured(user, number, session, None, asked, part="answers"),
+        _captured(scope, number, after, first, part="asks"),
+        _captured(scope, number, None, asked, part="answers"),
     )
 
 
@@ -141,19 +143,15 @@ def _step(user: str, number: int, text: str, shown: int | None) -> Step:
     )
 
 
-def _captured(
-    user: str, number: int, session: str, after: int | None, step: Step, *, part: str = "step"
-) -> Telling:
-    scope = Scope(tenant="acme", user=user, session=session)
-
+def _captured(scope: Scope, number: int, after: int | None, step: Step, *, part: str = "step") -> Telling:
     async def capture(engine: Engine) -> None:
         opened = Opened(
             scope=scope,
             exchange=step.exchange,
-            parent=None if after is None else named(user, after),
-            generation=await engine.log.generation("acme", user),
+            parent=None if after is None else named(scope.user, after),
+            generation=await engine.log.generation(scope.tenant, scope.user),
         )
-        event = named(user, number, part)
+        event = named(scope.user, number, part)
         done = await engine.capture_step(opened, step, event_id=event, page_reply=step.reply_text)
         if done.place != "log":
             raise AssertionError(done)
@@ -203,12 +201,18 @@ async def _erase(engine: Engine) -> None:
         await engine.erase("acme", "bob")
 
 
+async def _erase_tenant(engine: Engine) -> None:
+    if not await engine.office.erasures("globex", limit=10):
+        await engine.eraser.begin("tenant", "globex")
+
+
 async def _purge(engine: Engine) -> None:
     worker: Any = engine.worker
     for _ in range(5):
         if not await engine.office.open_erasures(limit=10):
             return
         await worker.purge()
+        await engine.drain()  # a tenant's users are erased by the purge
     raise AssertionError(await engine.office.open_erasures(limit=10))
 
 
@@ -290,6 +294,7 @@ STAGES = (
         tell=(
             *(said("alice", number, SOUP.format(number), after=number - 1) for number in (5, 6)),
             *(said("bob", number, BOB.format(number), after=number - 1) for number in (3, 4)),
+            *(said(user, 1, BOB.format("three"), tenant="globex") for user in ("carl", "dora")),
         ),
     ),
     Stage(name="promotion", after=11 * _MINUTE, tell=(_file,)),
@@ -314,8 +319,10 @@ STAGES = (
     Stage(name="forgetting", after=5 * _DAY + 3 * _MINUTE, tell=(_forget(7), _forget_added(DOG[2]), _file)),
     Stage(name="erasure", after=5 * _DAY + 4 * _MINUTE, tell=(_erase, _file)),
     Stage(name="purge of what was erased", after=6 * _DAY, tell=(_purge,)),
-    Stage(name="replay, not gone on with", after=6 * _DAY, alone=_replay, forsaken=True),
-    Stage(name="replay", after=6 * _DAY, alone=_replay),
+    Stage(name="erasure of a tenant", after=6 * _DAY + _MINUTE, tell=(_erase_tenant, _file)),
+    Stage(name="purge of a tenant", after=6 * _DAY + 2 * _MINUTE, tell=(_purge,)),
+    Stage(name="replay, not gone on with", after=6 * _DAY + 3 * _MINUTE, alone=_replay, forsaken=True),
+    Stage(name="replay", after=6 * _DAY + 3 * _MINUTE, alone=_replay),
     Stage(
         name="capture and filing after all",
         after=7 * _DAY,

@@ -38,15 +38,31 @@ class Talker:
         **fields: Any,
     ) -> Call:
         """Make the call with the conversation as it stands; `reply` is what the provider says."""
+        call = await self.begin(route=route, window=window, headers=headers, **fields)
+        await self.end(call, reply)
+        return call
+
+    async def begin(
+        self,
+        *,
+        route: Route = "chat",
+        window: int = 0,
+        headers: tuple[tuple[str, str], ...] = (),
+        **fields: Any,
+    ) -> Call:
+        """The first half of a call: what is done before it is forwarded."""
         body = {"model": "gpt", "messages": list(self.messages), **fields}
         call = Call(route=route, headers=headers, started_at=self.clock.now())
         request = WIRES[route].read_request(body)
         call.request = request
         self.sent = await self.flow.before(call, request, self.who, body, window=window)
+        return call
+
+    async def end(self, call: Call, reply: WireReply | str = "ok") -> None:
+        """The second half: what is done with the provider's reply."""
         answer = WireReply(text=reply) if isinstance(reply, str) else reply
         await self.flow.after(call, answer)
         self.clock.advance(seconds=1)
-        return call
 
     async def say(self, text: str, reply: WireReply | str = "ok", **fields: Any) -> Call:
         """Add a user message, send, and add the answer."""
