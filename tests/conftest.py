@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from uuid import uuid4
 
+import hypothesis
 import pytest
 import typer.testing
 
@@ -24,6 +25,9 @@ __all__ = ["postgres_url", "redis_url"]
 # One authority that has signed nothing, for every process of the tests: to read those of the whole world
 # takes each HTTP client 40 ms of processor time, and nobody here is called by https.
 os.environ["SSL_CERT_FILE"] = str(Path(__file__).with_name("authority.pem"))
+# How long an example takes is the machine's affair.
+hypothesis.settings.register_profile("any machine", deadline=None)
+hypothesis.settings.load_profile("any machine")
 # The tree of commands is made once, as in a program: it takes a third of a second.
 typer.testing._get_command = cache(typer.testing._get_command)
 

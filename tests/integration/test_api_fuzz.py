@@ -60,7 +60,6 @@ def test_no_request_makes_the_api_break(world: World, mode: GenerationMode) -> N
 
         @settings(
             max_examples=EXAMPLES,
-            deadline=None,
             derandomize=True,
             database=None,
             phases=[Phase.generate],

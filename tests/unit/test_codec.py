@@ -62,7 +62,7 @@ EVENTS = st.builds(
 
 
 @given(PAYLOADS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_payload_survives_its_stored_form(payload: Payload) -> None:
     """Every payload of every kind decodes to itself."""
     stored = encode(payload)
@@ -71,7 +71,7 @@ def test_a_payload_survives_its_stored_form(payload: Payload) -> None:
 
 
 @given(EVENTS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_an_event_survives_its_line(event: Event) -> None:
     """Every event decodes from its line to itself, and a line has one newline, at its end."""
     line = encode_line(event)

@@ -78,7 +78,7 @@ def recall(
     )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(texts=TEXTS, seed=st.randoms(use_true_random=False))
 def test_a_concept_has_members_of_its_own_whatever_their_order(texts: list[str], seed: object) -> None:
     """No fact is in two, none is smaller or larger than it may be, and every word of a member is in it."""
@@ -144,7 +144,7 @@ def test_a_concept_that_does_not_help_is_not_shown() -> None:
     assert recall(*facts, other)[0] == without
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(texts=st.lists(st.text(min_size=1, max_size=60), min_size=2, max_size=6), budget=st.integers(0, 400))
 def test_with_concepts_a_block_keeps_its_budget_and_never_loses_a_record(
     texts: list[str], budget: int

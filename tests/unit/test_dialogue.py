@@ -20,7 +20,7 @@ from hearth.memory.dialogue import (
 )
 from hearth.memory.types import Tails, ToolUse, Turn
 
-quick = settings(deadline=None, max_examples=50)
+quick = settings(max_examples=50)
 
 SECRET = b"s" * 32
 CALL = (ToolUse(name="ls"),)

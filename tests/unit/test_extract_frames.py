@@ -45,7 +45,7 @@ def test_each_of_them_is_read_alone(text: str) -> None:
     assert facts(text)
 
 
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=60)
 _WORDS = st.lists(
     st.text(alphabet="bcdfghjklmnpqrstvwxzäöüßéñłżбвгд字文短", min_size=2, max_size=7), min_size=1, max_size=6
 ).map(" ".join)

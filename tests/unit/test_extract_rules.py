@@ -17,7 +17,7 @@ from hearth.memory.extract.spans import own_words
 from hearth.memory.extract.when import shown, times
 from hearth.memory.types import CandidateFact, Page, Scope
 
-quick = settings(deadline=None, max_examples=60)
+quick = settings(max_examples=60)
 AT = datetime(2025, 5, 24, 12, tzinfo=UTC)  # a Saturday
 
 

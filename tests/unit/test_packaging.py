@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 RUNTIME: list[str] = PROJECT["project"]["dependencies"]
 OPTIONAL: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
+GROUPS: dict[str, list[str]] = PROJECT["dependency-groups"]
 PACKAGES: dict[str, str] = PROJECT["tool"]["setuptools"]["package-dir"]
 BUILD, FINAL = stages((ROOT / "Dockerfile").read_text(encoding="utf-8"))
 COMES_WITH = {
@@ -42,7 +43,8 @@ def _pins(lock: str) -> dict[str, str]:
 
 def test_every_direct_dependency_has_one_exact_version() -> None:
     """Each is pinned with ==, so that two installations of one release are the same."""
-    for requirement in [*RUNTIME, *(one for extra in OPTIONAL.values() for one in extra)]:
+    extras = (one for extra in [*OPTIONAL.values(), *GROUPS.values()] for one in extra)
+    for requirement in [*RUNTIME, *extras]:
         assert re.fullmatch(r"[\w.-]+(\[\w+\])?==[\w.]+(; .+)?", requirement), requirement
 
 
@@ -50,7 +52,7 @@ def test_every_direct_dependency_has_one_exact_version() -> None:
 def test_the_locks_hold_every_direct_dependency_at_its_pin(lock: str) -> None:
     """A changed pyproject.toml needs new locks: python tests/lock.py."""
     pins = _pins(lock)
-    wanted = [*RUNTIME, *PROJECT["dependency-groups"]["build"]]
+    wanted = [*RUNTIME, *GROUPS["build"]]
     wanted += [one for extra in EXTRAS[lock] for one in OPTIONAL[extra]]
     missing = {one for one in wanted if pins.get(_name(one)) != re.split(r"==|;", one)[1].strip()}
     assert not missing
@@ -99,13 +101,15 @@ _providers = cache(packages_distributions)
         ("gateway", ["demo"]),
         ("testing", []),
         ("tests", ["test"]),
-        ("benchmarks", ["test"]),
+        ("benchmarks", ["test", "names"]),
         ("examples", ["test"]),
     ],
 )
 def test_whatever_is_imported_is_a_direct_dependency(folder: str, extras: list[str]) -> None:
     """Nothing is used that another package happens to bring along."""
-    direct = {_name(one) for one in [*RUNTIME, *(one for extra in extras for one in OPTIONAL[extra])]}
+    direct = {
+        _name(one) for one in [*RUNTIME, *(one for extra in extras for one in (OPTIONAL | GROUPS)[extra])]
+    }
     providers = _providers()
     foreign = {
         module
@@ -122,8 +126,8 @@ def test_every_direct_dependency_is_explained() -> None:
     rows = [line.split("|") for line in page.splitlines() if line.startswith("| ")][1:]
     listed = [_name(row[1].strip().split(" ")[0].strip("`")) for row in rows]
     assert all(row[2].strip() and row[3].strip() for row in rows)
-    named = {_name(one) for one in [*RUNTIME, *(one for extra in OPTIONAL.values() for one in extra)]}
-    assert sorted(listed) == sorted(named | {"setuptools"})
+    extras = (one for extra in [*OPTIONAL.values(), *GROUPS.values()] for one in extra)
+    assert sorted(listed) == sorted({_name(one) for one in [*RUNTIME, *extras]})
 
 
 def test_every_package_and_every_file_of_data_is_installed() -> None:

@@ -418,7 +418,7 @@ def dialogues(draw: st.DrawFn) -> list[Event]:
     return events
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(dialogues(), st.lists(st.integers(1, 4), max_size=8))
 def test_pages_do_not_depend_on_how_batches_are_cut(sources: list[Event], cuts: list[int]) -> None:
     """Handled one by one, in portions or all at once, the same steps make the same pages."""
@@ -426,7 +426,7 @@ def test_pages_do_not_depend_on_how_batches_are_cut(sources: list[Event], cuts: 
     assert asyncio.run(decide_all(sources, cuts)).pages() == one_by_one.pages()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(dialogues())
 def test_active_pages_under_one_root_form_one_chain(sources: list[Event]) -> None:
     """Of two active pages that grew from one start, one is an ancestor of the other."""
@@ -446,7 +446,7 @@ def line_up(tree: Tree, name: str | None) -> list[str]:
     return line
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(dialogues())
 def test_each_exchange_that_said_something_has_one_page_and_no_failed_one_has(sources: list[Event]) -> None:
     """Every exchange with a complete closing reply has exactly its page; one that only failed has none."""

@@ -62,7 +62,7 @@ def test_a_marker_is_not_the_users_own_word() -> None:
     assert "personal" not in own_words("My mail is [personal:email] now.")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(max_size=200) | st.text("0123456789+-.()/@:aA \u00a0", max_size=200))
 def test_any_text_is_taken(text: str) -> None:
     """Whatever the text, masking ends and is idempotent."""

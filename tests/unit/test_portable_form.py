@@ -187,7 +187,7 @@ def _strangers(value: Any) -> set[str]:
     return found
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.sampled_from(_PLACES), _VALUES)
 def test_any_value_anywhere_is_refused_by_its_line_or_is_the_users_own(
     place: tuple[int, tuple[Any, ...]], value: Any
@@ -237,7 +237,7 @@ def test_every_kind_survives_the_way() -> None:
     assert moved.segment.owner == "rivals/eve/hermit"
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.dictionaries(st.text(max_size=5), st.text(max_size=30) | st.integers(), max_size=3)))
 def test_records_are_those_that_a_parser_finds(wanted: list[dict[str, Any]]) -> None:
     """An array and values one after another give the same records, whatever their strings hold."""

@@ -330,7 +330,7 @@ LINES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(texts=st.lists(LINES.map("\n".join), min_size=1, max_size=12), budget=st.integers(0, 700))
 def test_the_block_keeps_its_budget_counts_itself_and_can_be_stripped(texts, budget):
     """For any memories: never over budget by its own counter, closed once, detached without a rest."""
@@ -350,7 +350,7 @@ def test_the_block_keeps_its_budget_counts_itself_and_can_be_stripped(texts, bud
     assert detach(f"question\n\n{made.text}" if made.text else "question") == "question"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(texts=st.lists(st.one_of(st.text(max_size=200), LINES.map("\n".join)), min_size=1, max_size=8))
 def test_tokens_are_the_whole_texts_own_count(texts):
     """The sum over lines is what the tokenizer counts in one piece."""

@@ -40,7 +40,7 @@ def test_a_page_gives_what_its_user_states_and_holds() -> None:
     assert "Acme" not in str(later)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.text(min_size=1, max_size=90), st.booleans()), max_size=25), st.integers(0, 90))
 def test_a_summary_is_bounded_in_order_and_the_same_when_made_again(
     said: list[tuple[str, bool]], tokens: int

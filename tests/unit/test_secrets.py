@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hearth.memory.extract.secrets import mask_secrets
 
-quick = settings(deadline=None, max_examples=50)
+quick = settings(max_examples=50)
 
 _HEX = "3f9a1c7be2d84056"
 _ALNUM = "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1bC2dE3f"

@@ -11,7 +11,7 @@ from hearth.gateway.wire import WIRES
 from hearth.gateway.wire.types import WireReply
 from hearth.memory.types import Usage
 
-quick = settings(deadline=None, max_examples=50)
+quick = settings(max_examples=50)
 
 
 def data(*values: object, done: bool = True) -> bytes:

@@ -14,7 +14,7 @@ from hearth.memory.dialogue import read
 from hearth.memory.recall.block import wrap
 from hearth.memory.types import ToolUse
 
-quick = settings(deadline=None, max_examples=50)
+quick = settings(max_examples=50)
 
 RAG = "### Task:\nRespond to the user query using the provided context"
 BLOCK = wrap("# Facts\n2024\nTue 7 May\n- lives in Oslo")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hearth.gateway.wire import WIRES
 from hearth.gateway.wire.sse import Event, Gate, events
 
-quick = settings(deadline=None, max_examples=50)
+quick = settings(max_examples=50)
 
 CHAT = (
     b'data: {"choices": [{"delta": {"content": "a \\"data: [DONE]\\" in \\n the text"}}]}\n\n'
