@@ -16,8 +16,7 @@ from uuid import NAMESPACE_OID, UUID, uuid5
 
 import msgspec
 
-from hearth.memory import engine as engines
-from hearth.memory.engine import Engine, Opened
+from hearth.memory.engine import Engine, Opened, keeping
 from hearth.memory.errors import NotFound
 from hearth.memory.events.sql_log import SqlLog
 from hearth.memory.migrating import Installation, migrate
@@ -170,7 +169,7 @@ def added(text: str, **about: str) -> Telling:
     async def add(engine: Engine) -> None:
         if text in [one.text for one in await engine.memories("acme", "alice")]:
             return
-        with patch.object(engines, "uuid4", lambda: UUID(named(text))):
+        with patch.object(keeping, "uuid4", lambda: UUID(named(text))):
             await engine.remember(scope, text, **about)
 
     return add

@@ -13,7 +13,7 @@ from hearth.config.settings import MAX_ID
 from hearth.gateway.api.door import loads
 from hearth.gateway.api.problems import unknown_name
 from hearth.gateway.identity import usable_id
-from hearth.memory.engine import CLOCKS_APART
+from hearth.memory.engine.answers import CLOCKS_APART
 from hearth.memory.errors import BadInput
 from hearth.memory.types import JsonScalar
 

@@ -25,7 +25,7 @@ BOUNDARIES = {
     "gateway/plugin.py:_remembered": "fail-open: the call goes on without memory",
     "gateway/plugin.py:_translated": "LiteLLM can't tell who keeps chains; the gateway then keeps none",
     "gateway/stock.py:_open_early": "calls go through without memory, and the next one tries again",
-    "memory/engine.py:_guard": "recall goes on without a store",
+    "memory/engine/parts.py:_guard": "recall goes on without a store",
     "memory/events/writer.py:_commit": "the writer's thread lives on; each job gets the error",
     "memory/events/writer.py:_run": "one job's error is its own; the others of its commit go on",
     "memory/runner.py:_batch_done": "a batch that fails is handled event by event",
