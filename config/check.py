@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
+
+from pydantic import SecretStr
 
 from hearth.config.environment import DATABASE_URL, has_database_client
 from hearth.config.litellm_document import AUTH, CALLBACK
@@ -131,21 +133,25 @@ def check_servers(settings: Settings) -> list[Problem]:
 def _addresses(settings: Settings) -> Iterator[Problem]:
     """Addresses with parameters that the clients' libraries do not know."""
     hearth = settings.hearth
+    if hearth.postgres_url is not None:
+        from hearth.memory.events.postgres_pool import check_address  # loads the client's library
+
+        yield from _unread(check_address, hearth.postgres_url)
+    if hearth.redis_url is not None:
+        from hearth.memory.stores.redis_client import redis_client
+
+        yield from _unread(redis_client, hearth.redis_url)
+
+
+def _unread(read: Callable[[str], object], address: SecretStr) -> Iterator[Problem]:
     try:
-        if hearth.postgres_url is not None:
-            from hearth.memory.events.postgres_pool import check_address  # loads the client's library
-
-            check_address(hearth.postgres_url.get_secret_value())
-        if hearth.redis_url is not None:
-            from hearth.memory.stores.redis_client import redis_client
-
-            redis_client(hearth.redis_url.get_secret_value())
+        read(address.get_secret_value())
     except BadInput as error:
         yield Problem(
             level="error",
             where=f"hearth.{error.field}",
             message=f"{error.value} can't be read: {error.expected}",
-            remedy="correct its parameters",
+            remedy="correct it",
         )
 
 

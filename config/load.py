@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import types
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin
@@ -81,7 +81,8 @@ def parse_settings(text: str, environ: Mapping[str, str], *, source: str = "conf
     try:
         hearth = HearthSettings.model_validate(values)
     except ValidationError as error:
-        problems += [_explain(detail, origin) for detail in error.errors(include_url=False)]
+        unknown = {name for name in _names_in(section) if name not in environ}
+        problems += _mistakes(error.errors(include_url=False), origin, unknown)
     if any(problem.level == "error" for problem in problems):
         raise SettingsError([*problems, *check_sections(document)])
     _, unset = _resolve(document, (), environ, _Origin(source=source, lines=lines, root=()))
@@ -211,6 +212,24 @@ def _put(values: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
     values[path[-1]] = value
 
 
+def _mistakes(details: Sequence[ErrorDetails], origin: _Origin, unknown: set[str]) -> list[Problem]:
+    """Pydantic's errors, but for those of values that are not known, since a variable is not set."""
+    return [
+        _explain(detail, origin)
+        for detail in details
+        if detail["type"] in ("missing", "extra_forbidden") or not unknown & set(_names_in(detail["input"]))
+    ]
+
+
+_WORDS = {
+    "path_type": "a path",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "string_type": "a text",
+}
+"""What pydantic says in Python's words."""
+
+
 def _explain(detail: ErrorDetails, origin: _Origin) -> Problem:
     """One problem from one of pydantic's errors: the key path, the value, what was expected."""
     path = detail["loc"]
@@ -222,7 +241,10 @@ def _explain(detail: ErrorDetails, origin: _Origin) -> Problem:
         return _error(origin.where(path), "is missing", f"add `{path[-1]}`: {_meaning(path)}")
     if detail["type"] in ("model_type", "model_attributes_type", "dict_type"):
         return _error(origin.where(path), "is no section", "expected settings by name below it")
-    expected = detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    if detail["type"] in ("tuple_type", "list_type"):
+        return _error(origin.where(path), "is no list", "expected items below it, each behind a dash")
+    said = detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    expected = _WORDS.get(detail["type"], said)
     expected = expected if expected.startswith("expected") or "`" in expected else f"expected {expected}"
     whole = isinstance(detail["input"], dict | list) and model is not None
     shown = "" if whole else f"got {_shown(path, detail['input'])}"
@@ -233,7 +255,8 @@ def _shown(path: KeyPath, value: object) -> str:
     """The value for a message; of `keys` only what can't be a secret put in the wrong place, of addresses
     what holds no password, of master keys nothing.
     """
-    if (path[:1] == ("keys",) and path[-1] not in _PLAIN_KEY_FIELDS) or path[:2] == ("encryption", "keys"):
+    in_key = path[:1] == ("keys",) and _PLAIN_KEY_FIELDS.isdisjoint(path[2:3])
+    if in_key or path[:2] == ("encryption", "keys"):
         return "a value that is not shown"
     if str(path[-1]).endswith("_url"):
         value = without_password(str(value))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_SIGNED_IN = re.compile(r"//[^/]*@")
+_SIGNED_IN = re.compile(r"//.*@")
 
 
 def without_password(address: str) -> str:
@@ -14,4 +14,4 @@ def without_password(address: str) -> str:
 
 def without_secrets(address: str) -> str:
     """The address without user, password and parameters, any of which may be secret."""
-    return without_password(address.partition("?")[0])
+    return without_password(address).partition("?")[0]

@@ -176,8 +176,12 @@ def translated() -> Iterator[None]:
 def check_address(url: str) -> None:
     """Raises BadInput for what PostgreSQL's own library can't read, which no waiting would mend."""
     try:
-        conninfo_to_dict(url)
+        read = conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:
         said = str(error).strip().replace(url, "it")
+        said = said.partition(": ")[0] if "percent" in said else said  # that may be of the password
         expected = f"an address that PostgreSQL can read ({said})"
         raise BadInput("postgres_url", without_secrets(url), expected) from None
+    if url.partition("?")[0].count("@") > 1 and "@" in f"{read.get('host')}{read.get('dbname')}":
+        expected = "`@` and `/` of the password written as %40 and %2F"
+        raise BadInput("postgres_url", without_secrets(url), expected)

@@ -114,16 +114,30 @@ def test_a_key_that_travels_unencrypted_is_a_warning(url: str, warned: bool) -> 
     ("name", "url"),
     [
         ("postgres_url", "postgresql://h:pw@db.example/h?sslmod=require"),
+        ("postgres_url", "postgresql://h:pw@pw/pw@db.example/h"),
+        ("postgres_url", "postgresql://h:pw@pw@db.example/h"),
+        ("postgres_url", "postgresql://h:pw%pw@db.example/h"),
         ("redis_url", "redis://:pw@cache?db=x"),
     ],
 )
 def test_an_address_that_no_client_reads_is_an_error(name: str, url: str) -> None:
-    """A mistyped parameter is told before the start, to gateways and workers, without the password."""
+    """A mistyped parameter, or a password that ends where it must not, is told before the start, to gateways
+    and workers, without the password.
+    """
     settings = shared(**SERVERS | {name: url, "worker": "external"})
     ((found,), (same,)) = check(settings), check_worker(settings)
     assert (found.level, found.where) == ("error", f"hearth.{name}")
     assert "pw" not in str(found)
     assert found == same
+
+
+def test_two_addresses_that_no_client_reads_are_both_told() -> None:
+    """Whoever mends one need not start again to hear of the other."""
+    bad = {"postgres_url": "postgresql://db.example/h?sslmod=require", "redis_url": "redis://cache?db=x"}
+    assert wheres(shared(**SERVERS | bad)) == [
+        ("error", "hearth.postgres_url"),
+        ("error", "hearth.redis_url"),
+    ]
 
 
 def test_a_worker_beside_gateways_that_work_themselves_is_refused() -> None:

@@ -17,6 +17,7 @@ from hearth.config.sections import LITELLM_SECTIONS
 from hearth.config.settings import HearthSettings, KeySettings, Settings
 
 HASH = "sha256:" + "a" * 64
+KEY_OF_U = "name: a, tenant: t, user: u"
 KEY = f"""
   keys:
     - name: app
@@ -127,7 +128,7 @@ def test_every_mistake_is_listed_with_key_path_line_value_and_remedy() -> None:
     text = "\n".join(found)
     assert "hearth.recal (conf.yaml:3): unknown key -> did you mean `recall`?" in text
     assert "hearth.capture.tools (conf.yaml:6): got 'some' -> expected 'names' or 'full'" in text
-    assert "hearth.recall.budget_tokens (conf.yaml:9): got 'many' -> expected a valid integer" in text
+    assert "hearth.recall.budget_tokens (conf.yaml:9): got 'many' -> expected a whole number" in text
     assert "hearth.keys[0].tenat (conf.yaml:13): unknown key -> did you mean `tenant`?" in text
     assert "hearth.keys[0].tenant (conf.yaml:11): is missing" in text
     assert "HEARTH_XYZ" in text
@@ -335,6 +336,30 @@ def test_os_environ_values_are_looked_up() -> None:
     assert key.key is not None
     assert key.key.get_secret_value() == "sk-0123456789abcdef"
     assert any("environment variable APP_KEY is not set" in problem for problem in problems(text))
+
+
+def test_of_a_value_whose_variable_is_not_set_only_that_is_told() -> None:
+    """What it would have to be can be judged once it is known; other mistakes are told."""
+    text = f"hearth:\n  redis_url: os.environ/CACHE\n  keys:\n    - {{{KEY_OF_U}, hash: os.environ/HASH}}\n"
+    found = problems(text.replace("keys:", "drain_seconds: -1\n  keys:"))
+    assert [one.partition(" ->")[0].partition("): ")[2] for one in found] == [
+        "environment variable CACHE is not set",
+        "environment variable HASH is not set",
+        "got -1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mistake", "told"),
+    [
+        ("keys: {app: {user: u}}", "hearth.keys (conf.yaml:2): is no list -> expected items below it"),
+        ("keys: [{name: a, tenant: t, user: u, scopes: [raed]}]", "scopes[0] (conf.yaml:2): got 'raed' ->"),
+        ("capture: {spool_dir: 7}", "hearth.capture.spool_dir (conf.yaml:2): got 7 -> expected a path"),
+    ],
+)
+def test_a_mistake_is_told_in_the_words_of_yaml(mistake: str, told: str) -> None:
+    """By field, value and what was expected, not by what Python calls it."""
+    assert told in "\n".join(problems(f"hearth:\n  {mistake}\n"))
 
 
 def test_secrets_are_never_shown() -> None:
