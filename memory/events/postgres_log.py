@@ -156,7 +156,8 @@ class PostgresLog(SqlLog):
                 await self._write(_probe)
                 self._last_error = ""
         except LogUnavailable as error:
-            self._last_error = str(error)
+            if self._ready:  # else what kept it from that is told already
+                self._last_error = str(error)
         return LogHealth(
             wal_bytes=0,
             fsync_p50_ms=statistics.median(self._commit_seconds) * 1000 if self._commit_seconds else 0.0,

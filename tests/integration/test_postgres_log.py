@@ -198,14 +198,18 @@ async def test_old_step_keys_leave(postgres_url: str, schema: str) -> None:
 
 
 async def test_tables_of_a_newer_program_are_left_alone(postgres_url: str, schema: str) -> None:
-    """Where it did more than add they are not used, and the log says what to do."""
+    """Where it did more than add they are not used, and the log says what to do, once however often it is
+    asked.
+    """
     async with opened(postgres_url, schema):
         pass
     await change_tables(postgres_url, schema, step="9999", usable="9998")
     async with opened(postgres_url, schema) as log:
         with pytest.raises(LogUnavailable, match=r"newer Hearth .step 9999, usable since 9998; .*: upgrade"):
             await log.append([memory()])
-        assert not (await log.health()).writable
+        first, second = await log.health(), await log.health()
+        assert not first.writable
+        assert first.last_error == second.last_error
 
 
 async def test_tables_to_which_a_newer_program_only_added_are_used(postgres_url: str, schema: str) -> None:
