@@ -17,7 +17,7 @@ from hearth.memory.ports import EventLog, LongTerm, ShortTerm
 from hearth.memory.stores.vector_child import ChildHealth
 from hearth.memory.stores.vector_child_wire import State as ChildState
 from hearth.memory.types import Scope, Status
-from hearth.memory.worker import ExtractionHealth, WorkerHealth, Working
+from hearth.memory.working import ExtractionHealth, WorkerHealth, Working
 
 State = Literal["ok", "degraded", "down"]
 

@@ -34,7 +34,7 @@ from hearth.memory.stores.qdrant_server import QdrantServer
 from hearth.memory.stores.redis_client import redis_client
 from hearth.memory.stores.redis_short_term import translated
 from hearth.memory.tiers.life import LifePolicy
-from hearth.memory.worker import CONSUMERS
+from hearth.memory.working import CONSUMERS
 
 ANSWER_SECONDS = 10.0
 """For a server of the target that is asked whether it is empty."""

@@ -49,7 +49,8 @@ from hearth.memory.stores.redis_short_term import RedisShortTerm
 from hearth.memory.stores.sqlite_short_term import SqliteShortTerm
 from hearth.memory.stores.vector_child import VectorChild
 from hearth.memory.tiers.life import LifePolicy
-from hearth.memory.worker import Worker, WorkersElsewhere, Working
+from hearth.memory.worker import Worker
+from hearth.memory.working import WorkersElsewhere, Working
 
 logger = logging.getLogger(__name__)
 

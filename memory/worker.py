@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from functools import partial
 from typing import Protocol, TypedDict, runtime_checkable
 
 import msgspec
-from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random
 
 from hearth.memory import metrics
 from hearth.memory.archival import Archival
@@ -22,12 +21,12 @@ from hearth.memory.deciders import DrawnDecider, PageDecider
 from hearth.memory.erasure.purger import Purger
 from hearth.memory.errors import BadAnswer, LeaseLost, ModelUnavailable, Unavailable
 from hearth.memory.events.archiving import Archiving
-from hearth.memory.events.kinds import Event
 from hearth.memory.extract.rules import RuleExtractor
 from hearth.memory.extraction import ExtractionDecider
 from hearth.memory.fact_decider import FactDecider
 from hearth.memory.knowledge.library import Library
 from hearth.memory.nightly import Nightly
+from hearth.memory.parked import Parked
 from hearth.memory.policies import PolicyOf
 from hearth.memory.ports import (
     ChatModel,
@@ -40,20 +39,18 @@ from hearth.memory.ports import (
     MidTerm,
     ShortTerm,
 )
+from hearth.memory.projecting import project_again
 from hearth.memory.projectors import IndexProjector
 from hearth.memory.retention import Retention
 from hearth.memory.runner import Consumer, Runner, Timing
 from hearth.memory.segment_decider import SegmentDecider
 from hearth.memory.tiers.life import LifePolicy
-from hearth.memory.verify import Verification, Verifier
+from hearth.memory.verify import Verifier
+from hearth.memory.working import WorkerHealth, progress
 
 logger = logging.getLogger(__name__)
 
 
-REPLAY_ROWS = 500
-"""Events read at once in a replay."""
-LOOK_SECONDS = 0.1
-"""Between two looks at how far workers elsewhere are."""
 PURGING = "purge"
 """The lease of whoever goes on with erasures."""
 EXTRACTION_LEASE = 180.0
@@ -78,130 +75,10 @@ class Rebuildable(Protocol):
         ...
 
 
-class ExtractionHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """How the reading of facts by a model is."""
-
-    lag: int
-    """Pages not yet read."""
-    waited: float
-    """Seconds since the oldest of them was recorded."""
-    error: str = ""
-    """The last failure, if nothing has succeeded since; of a worker in this process."""
-
-
-class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """How the worker is."""
-
-    running: bool
-    lag: dict[str, int]
-    """Events not yet handled, by consumer."""
-    waited: float = 0.0
-    """Seconds since the oldest of them was recorded."""
-    parked: int
-    """Events set aside."""
-    stopped: dict[str, str]
-    """Why a consumer handles nothing more, by name."""
-    errors: dict[str, str]
-    """The last failure of each consumer that has not succeeded since, by name."""
-    verified: Verification | None = None
-    """The last nightly verification that this process made."""
-    extraction: ExtractionHealth | None = None
-    """None where no model reads facts."""
-
-
-CONSUMERS = {
-    part.name: part.kinds
-    for part in (
-        PageDecider,
-        FactDecider,
-        IndexProjector,
-        DrawnDecider,
-        SegmentDecider,
-        ExtractionDecider,
-        ConceptDecider,
-    )
-}
-"""The kinds that each consumer reads, by its name."""
-DECIDERS = {part.name: part.kinds for part in (PageDecider, FactDecider, DrawnDecider, SegmentDecider)}
-"""Of them, those that decide."""
-
-
-async def progress(consumers: Consumers, *, extracting: bool) -> WorkerHealth:
-    """How far the consumers are, whichever processes they run in. Raises LogUnavailable.
-
-    `extracting`: whether a model reads facts, for which one waits as long as it takes.
-    """
-    lag = await consumers.lag(CONSUMERS)
-    read = lag.pop(ExtractionDecider.name) if extracting else None
-    return WorkerHealth(
-        running=True,
-        lag={name: one.events for name, one in lag.items()},
-        waited=max(one.seconds for one in lag.values()),
-        extraction=None if read is None else ExtractionHealth(lag=read.events, waited=read.seconds),
-        parked=len(await consumers.parked()),
-        stopped={},
-        errors={},
-    )
-
-
 def _told(error: str) -> str:
     """Of an error of the model what it says, of any other its kind: that may hold anything."""
     kind, _, said = error.partition(": ")
     return said if kind in (ModelUnavailable.__name__, BadAnswer.__name__) else kind
-
-
-class Working(Protocol):
-    """The worker as an engine sees it, in its own process or in others."""
-
-    async def start(self) -> None:
-        """Begin to work."""
-        ...
-
-    async def stop(self) -> None:
-        """Stop, so that others may go on."""
-        ...
-
-    def notify(self) -> None:
-        """Say that the log has something new."""
-        ...
-
-    async def drain(self) -> None:
-        """Wait until every consumer has handled all that the log held."""
-        ...
-
-    async def health(self) -> WorkerHealth:
-        """How it is. Raises LogUnavailable."""
-        ...
-
-
-class WorkersElsewhere:
-    """Workers in processes of their own: they look for what is new by themselves."""
-
-    def __init__(self, consumers: Consumers, *, extracting: bool = False) -> None:
-        """`extracting`: whether they have a model read facts."""
-        self._consumers = consumers
-        self._extracting = extracting
-
-    async def start(self) -> None:
-        """Nothing to do."""
-
-    async def stop(self) -> None:
-        """Nothing to do."""
-
-    def notify(self) -> None:
-        """Nothing to do."""
-
-    async def drain(self) -> None:
-        """See `Working.drain`."""
-        while await self._behind():  # noqa: ASYNC110 (nothing tells of it)
-            await asyncio.sleep(LOOK_SECONDS)
-
-    async def _behind(self) -> bool:
-        return any(one.events for one in (await self._consumers.lag(CONSUMERS)).values())
-
-    async def health(self) -> WorkerHealth:
-        """See `Working.health`."""
-        return await progress(self._consumers, extracting=self._extracting)
 
 
 class Given(TypedDict):
@@ -277,6 +154,7 @@ class Worker:
         self._extracting = model is not None
         self._extraction = self._reading(extraction, batch)
         self._runners.append(self._extraction)
+        self._parked = Parked(self._runners, consumers, self._timing)
         self._tasks: list[asyncio.Task[None]] = []
 
     def _reading(self, extraction: ExtractionDecider, batch: int) -> Runner:
@@ -376,91 +254,20 @@ class Worker:
             return await self._purger.tick() if mine else 0
 
     async def retry_parked(self) -> tuple[int, int]:
-        """Handle every parked event once more; how many were handled, and how many are still parked.
-
-        Other workers may be at work: an event waits for one that is at its partition, for a lease's time at
-        most. Raises Unavailable.
-        """
-        handled = left = 0
-        for consumer, event, _ in await self._consumers.parked():
-            try:
-                handled += await self._retry_in_turn(consumer, event.id)
-            except Unavailable:
-                raise
-            except Exception:
-                logger.exception("event %s is still set aside by %s", event.id, consumer)
-                left += 1
-        return handled, left
-
-    async def _retry_in_turn(self, consumer: str, event_id: str) -> bool:
-        turns = AsyncRetrying(
-            retry=retry_if_exception_type(LeaseLost),
-            wait=wait_random(0.05, 0.5),
-            stop=stop_after_delay(self._timing.lease),
-            reraise=True,
-        )
-        return await turns(self.retry, consumer, event_id)
+        """See `Parked.retry_all`."""
+        tried = await self._parked.retry_all()
+        self.notify()
+        return tried
 
     async def retry(self, consumer: str, event_id: str) -> bool:
-        """Handle a parked event once more; False if it was not parked. It stays parked if it fails.
-
-        Raises what the handling raises, LeaseLost where another worker is at its partition, Unavailable.
-        """
-        runner = next(one for one in self._runners if one.consumer.name == consumer)
-        async with runner.lock:
-            parked = (event for name, event, _ in await self._consumers.parked() if name == consumer)
-            event = next((event for event in parked if event.id == event_id), None)
-            if event is None:
-                return False
-            try:
-                await self._handle_parked(runner, event)
-            finally:
-                await runner.release()
+        """See `Parked.retry`."""
+        handled = await self._parked.retry(consumer, event_id)
         self.notify()
-        return True
-
-    async def _handle_parked(self, runner: Runner, event: Event) -> None:
-        """It is parked until all is done, so that nothing is lost where this process ends meanwhile."""
-        lease = await runner.lease(self._consumers.partition(event.tenant, event.user))
-        if lease is None:
-            raise LeaseLost
-        try:
-            decisions = await runner.consumer.handle([event])
-        except Exception as error:
-            await self._consumers.park(runner.consumer.name, event, repr(error))
-            raise
-        await runner.advance(lease, seq=lease.seq, decisions=decisions)
-        await self._consumers.unpark(runner.consumer.name, event.id)
+        return handled
 
     async def replay(self, watch: Callable[[int], None] = lambda _: None) -> int:
-        """Project the whole log again, for stores that lost what they had; returns the number of events.
-
-        `watch` is told how many they are so far. Decides nothing, and goes on past an event that fails: that
-        one is logged and counted. Raises Unavailable; what was projected until then stays.
-        """
-        after = count = 0
-        while events := await self._log.read(after=after, limit=REPLAY_ROWS, kinds=self._index.kinds):
-            at = 0
-            while at < len(events):
-                size = self._index.together(events[at:])
-                await self._project(events[at : at + size])
-                at += size
-            after, count = events[-1].seq, count + len(events)
-            watch(count)
-        return count
-
-    async def _project(self, events: Sequence[Event]) -> None:
-        try:
-            await self._index.handle(events)
-        except Unavailable:
-            raise
-        except Exception:
-            if len(events) > 1:
-                for event in events:
-                    await self._project([event])
-                return
-            logger.exception("event %s can't be projected again", events[0].id)
-            metrics.FAILURES.labels("worker.replay").inc()
+        """See `project_again`."""
+        return await project_again(self._log, self._index, watch)
 
     async def health(self) -> WorkerHealth:
         """Lag, parked events and failures. Raises LogUnavailable."""

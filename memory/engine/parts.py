@@ -36,7 +36,7 @@ from hearth.memory.recall.policy import RecallPolicy, Weights
 from hearth.memory.recall.traces import TraceRing
 from hearth.memory.types import Scope
 from hearth.memory.verify import Verifier
-from hearth.memory.worker import Working
+from hearth.memory.working import Working
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from hearth.memory.portable.markdown import readable
 from hearth.memory.portable.taking import Taken, Taking, here
 from hearth.memory.ports import Clock, EventLog
 from hearth.memory.types import ImportedTurn, Scope
-from hearth.memory.worker import DECIDERS
+from hearth.memory.working import DECIDERS
 
 
 class Porter:

@@ -29,7 +29,7 @@ from hearth.memory.events.sql_log import SqlLog
 from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.ports import MemoryFilter
 from hearth.memory.types import PlacedBlock, Scope, Tails
-from hearth.memory.worker import CONSUMERS
+from hearth.memory.working import CONSUMERS
 from tests.events import ManualClock, erase, event, forget_memory, forget_page, memory, page, step
 
 USERS = [f"user {n}" for n in range(20)]
@@ -475,7 +475,7 @@ from hearth.memory.clock import SystemClock
 from hearth.memory.events.copying import copy, finish
 from hearth.memory.events.postgres_log import PostgresLog
 from hearth.memory.events.sqlite_log import SqliteLog
-from hearth.memory.worker import CONSUMERS
+from hearth.memory.working import CONSUMERS
 
 async def main(path, url, schema):
     source = SqliteLog(Path(path), clock=SystemClock(), copying=True)

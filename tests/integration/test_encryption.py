@@ -33,7 +33,7 @@ from hearth.memory.ports import EventFilter, MemoryFilter
 from hearth.memory.rekeying import encrypt_rest, keys_held, rotate
 from hearth.memory.replaying import replay
 from hearth.memory.types import EVERYBODY, OFFICE, Chunk, Document, Scope, SummaryLine
-from hearth.memory.worker import CONSUMERS
+from hearth.memory.working import CONSUMERS
 from tests.encrypted import MASTERS
 from tests.events import START, ManualClock, erase, event, memory, page, step
 from tests.flow import Talker

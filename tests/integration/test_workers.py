@@ -18,7 +18,8 @@ from hearth.memory.ports import Indexed
 from hearth.memory.runner import Timing
 from hearth.memory.stores.memory_long_term import MemoryLongTerm
 from hearth.memory.stores.memory_short_term import InMemoryShortTerm
-from hearth.memory.worker import CONSUMERS, Worker, WorkersElsewhere
+from hearth.memory.worker import Worker
+from hearth.memory.working import CONSUMERS, WorkersElsewhere
 from hearth.testing.embedder import ScriptedEmbedder
 from tests.events import forget_memory, memory, step
 

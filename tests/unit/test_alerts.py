@@ -34,7 +34,7 @@ from hearth.memory.stores.vector_child import ChildHealth
 from hearth.memory.stores.vector_child_wire import State as ChildState
 from hearth.memory.types import Status
 from hearth.memory.verify import Drift, Verification, Verified
-from hearth.memory.worker import CONSUMERS, ExtractionHealth, WorkerHealth
+from hearth.memory.working import CONSUMERS, ExtractionHealth, WorkerHealth
 from tests.events import START
 
 ROOT = Path(__file__).parents[2]

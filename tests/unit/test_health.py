@@ -20,7 +20,7 @@ from hearth.memory.health import (
 )
 from hearth.memory.stores.vector_child import ChildHealth
 from hearth.memory.stores.vector_child_wire import State
-from hearth.memory.worker import WorkerHealth
+from hearth.memory.working import WorkerHealth
 
 WELL = LogHealth(wal_bytes=0, fsync_p50_ms=1.0, writable=True, events=3, last_error="")
 

@@ -57,7 +57,7 @@ from hearth.memory.types import (
     SummaryLine,
     Usage,
 )
-from hearth.memory.worker import DECIDERS
+from hearth.memory.working import DECIDERS
 from tests.events import START, event, forget_memory, forget_page, memory, page, step
 
 EVE = Scope(tenant="rivals", user="eve", agent="hers")

@@ -34,8 +34,8 @@ BOUNDARIES = {
     "memory/stores/vector_child_service.py:_guarded": "one ask must not end the thread that answers others",
     "memory/stores/vector_child_turns.py:embed": "an embedder is foreign code; words alone still answer",
     "memory/worker.py:_purge_all": "an erasure that fails is tried again, and stops nothing else",
-    "memory/worker.py:_project": "a replay goes on past an event that fails",
-    "memory/worker.py:retry_parked": "a parked event that fails again keeps no other from its turn",
+    "memory/projecting.py:_project": "a replay goes on past an event that fails",
+    "memory/parked.py:retry_all": "a parked event that fails again keeps no other from its turn",
     "testing/provider.py:_handle": "a fault of the double is the test's to see, as a 500",
 }
 """Functions that may catch every exception without raising it again, and why."""
