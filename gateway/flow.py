@@ -69,6 +69,8 @@ class Flow:
             return body
         finally:
             call.milliseconds = (time.perf_counter() - started) * 1000
+            if call.status == "failed" and (call.recall is None or call.recall.status != "failed"):
+                metrics.RECALLS.labels("failed").inc()  # it came to no recall that would have been counted
             if call.search is not None:
                 call.search.cancel()
                 call.search = None
@@ -170,6 +172,7 @@ class Flow:
             return body
         if opened.generation == UNKNOWN:
             call.status, call.reason = "failed", (identity.policy.waits and identity.policy.reason) or "log"
+            metrics.RECALL_MISSING.labels("log").inc()
             return body
         if not identity.policy.recall:
             return body

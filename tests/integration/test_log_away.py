@@ -14,6 +14,7 @@ from hearth.gateway.call import response_headers
 from hearth.gateway.flow import Flow
 from hearth.gateway.switchboard import FileSwitchboard
 from hearth.gateway.wire.types import WireReply
+from hearth.memory import metrics
 from hearth.memory.errors import LogUnavailable
 from hearth.memory.types import Exchange, ToolUse
 from hearth.testing.embedder import ScriptedEmbedder
@@ -124,7 +125,14 @@ async def test_case_21_what_was_said_before_an_erasure_does_not_arrive_after_it(
 async def test_nothing_is_recalled_while_it_is_not_known_who_was_erased(
     flow: Flow, clock: ManualClock
 ) -> None:
-    """Without the log nobody knows the user's generation, so no block is made, whatever the stores hold."""
+    """Without the log nobody knows the user's generation, so no block is made, whatever the stores hold; the
+    counters, by which alerts go, have it as a recall that failed for want of the log.
+    """
+    counted = (
+        ("hearth_recalls_total", {"status": "failed"}),
+        ("hearth_recall_missing_total", {"part": "log"}),
+    )
+    before = [metrics.REGISTRY.get_sample_value(*one) or 0 for one in counted]
     await Talker(flow, clock).say("My dog is called Zebedee.")
     await flow.engine.drain()
     async with away(flow):
@@ -132,6 +140,7 @@ async def test_nothing_is_recalled_while_it_is_not_known_who_was_erased(
         call = await asker.say("What is my dog called?")
         assert asker.prompt() == "What is my dog called?"
         assert call.recall is None
+    assert [metrics.REGISTRY.get_sample_value(*one) for one in counted] == [one + 1 for one in before]
 
 
 async def test_a_first_call_without_its_log_is_captured_too(flow: Flow, clock: ManualClock) -> None:
