@@ -84,6 +84,16 @@ def folded_value(value: str) -> str:
     return " ".join([word for word in words if word not in _ARTICLES] or words)
 
 
+def is_place(name: str) -> bool:
+    """True for the name that stands for a country, language or large city, as it is in English at least."""
+    return folded_value(name) in _own_names()
+
+
+@cache
+def _own_names() -> frozenset[str]:
+    return frozenset(other_names().values())
+
+
 @cache
 def other_names() -> Mapping[str, str]:
     """What countries, languages and cities are called elsewhere, folded, and the name that stands for it."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from hearth.memory.extract.attributes import is_place
 from hearth.memory.recall.abridge import sentences
 from hearth.memory.recall.capitals import names_in
 from hearth.memory.recall.cues import asks, speaks_of_self
 from hearth.memory.recall.dates import local_day
+from hearth.memory.recall.time_words import fold, time_words
 from hearth.memory.tiers.keywords import keywords
 from hearth.memory.types import Page, Segment
 
@@ -16,6 +19,10 @@ _SENTENCES: Final = 4
 """Sentences of an episode at most."""
 _LONGEST: Final = 240
 """Characters of one sentence at most."""
+_PEOPLE: Final = 4
+"""Names beside the days at most."""
+_OFTEN: Final = 2
+"""Sentences that a name stands in, for somebody who was part of it: one may be anything with a capital."""
 
 
 class _Sentence(NamedTuple):
@@ -34,14 +41,32 @@ class Tells(NamedTuple):
 
 
 def episode_text(segment: Segment, pages: Sequence[Page]) -> str:
-    """The days, and the sentences of the user's that say most of the topic, in their order.
+    """The days, who else the user kept speaking of, and the sentences of the user's that say most of the
+    topic, in their order.
 
     `pages` oldest first. Empty where nothing was told, but only asked.
     """
     found = _sentences(segment, pages)
     best = sorted(found, key=lambda one: (-one.worth, one.order))[:_SENTENCES]
     words = " ".join(one.text for one in sorted(best, key=lambda one: one.order))
-    return f"{_days(pages)}: {words}" if words else ""
+    others = ", ".join(name for name in people(pages) if name not in words)
+    when = f"{_days(pages)} ({others})" if others else _days(pages)
+    return f"{when}: {words}" if words else ""
+
+
+def people(pages: Sequence[Page]) -> list[str]:
+    """Whom the user named again and again, as far as capitals tell, most often first: no place, no day."""
+    own = {part for page in pages for part in page.user_name.split()}
+    counts: Counter[str] = Counter()
+    for text in (text for page in pages for text in told(page)):
+        counts.update(name for name in set(names_in(text) or ()) if name not in own and _is_somebody(name))
+    ordered = sorted(counts, key=lambda name: (-counts[name], name))
+    return [name for name in ordered if counts[name] >= _OFTEN][:_PEOPLE]
+
+
+def _is_somebody(name: str) -> bool:
+    time_or_place = fold(name) in time_words().anchors or is_place(name)
+    return name.isalpha() and not name.isupper() and not time_or_place
 
 
 def _sentences(segment: Segment, pages: Sequence[Page]) -> list[_Sentence]:
