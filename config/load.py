@@ -246,7 +246,7 @@ def _explain(detail: ErrorDetails, origin: _Origin) -> Problem:
     said = detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     expected = _WORDS.get(detail["type"], said)
     expected = expected if expected.startswith("expected") or "`" in expected else f"expected {expected}"
-    whole = isinstance(detail["input"], dict | list) and model is not None
+    whole = isinstance(detail["input"], dict | list) and model is not None and detail["type"] not in _WORDS
     shown = "" if whole else f"got {_shown(path, detail['input'])}"
     return _error(origin.where(path), shown or "does not fit together", expected)
 

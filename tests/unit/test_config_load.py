@@ -354,6 +354,7 @@ def test_of_a_value_whose_variable_is_not_set_only_that_is_told() -> None:
     [
         ("keys: {app: {user: u}}", "hearth.keys (conf.yaml:2): is no list -> expected items below it"),
         ("keys: [{name: a, tenant: t, user: u, scopes: [raed]}]", "scopes[0] (conf.yaml:2): got 'raed' ->"),
+        ("life: {system_memory: {attributes: [name]}}", "(conf.yaml:2): got ['name'] -> expected a text"),
         ("capture: {spool_dir: 7}", "hearth.capture.spool_dir (conf.yaml:2): got 7 -> expected a path"),
     ],
 )
