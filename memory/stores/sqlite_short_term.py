@@ -144,11 +144,16 @@ class SqliteShortTerm:
         self._reader.execute("PRAGMA query_only = ON")
 
     def _set_aside(self, error: sqlite3.DatabaseError) -> None:
-        aside = self._path.with_suffix(self._path.suffix + ".broken")
-        logger.error(
-            "short-term memory %s can't be read (%s); it is set aside as %s", self._path, error, aside
-        )
-        self._path.replace(aside)
+        if isinstance(error, _OlderError):
+            # The log has all of it, and no erasure would reach a file that is kept.
+            logger.warning("short-term memory %s is %s; it is made anew from the log", self._path, error)
+            self._path.unlink()
+        else:
+            aside = self._path.with_suffix(self._path.suffix + ".broken")
+            logger.error(
+                "short-term memory %s can't be read (%s); it is set aside as %s", self._path, error, aside
+            )
+            self._path.replace(aside)
         for companion in ("-wal", "-shm"):
             Path(f"{self._path}{companion}").unlink(missing_ok=True)
 
@@ -284,6 +289,10 @@ def _translated() -> Iterator[None]:
         raise StoreUnavailable("short-term memory", str(error)) from error
 
 
+class _OlderError(sqlite3.DatabaseError):
+    """The file is sound, and of an older program."""
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, timeout=5)
     try:
@@ -294,7 +303,7 @@ def _connect(path: Path) -> sqlite3.Connection:
                 " upgrade Hearth, or move that file away, and it is made anew from the log"
             )
         if version not in (0, SCHEMA_VERSION):
-            raise sqlite3.DatabaseError(f"it is of version {version}, not {SCHEMA_VERSION}")
+            raise _OlderError(f"of an older Hearth (version {version}, not {SCHEMA_VERSION})")
         for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON"):
             connection.execute(f"PRAGMA {pragma}")
         connection.executescript((files(__package__) / "sqlite_short_term.sql").read_text())
