@@ -13,13 +13,12 @@ from functools import cache
 from typing import Any, Final, Literal, NamedTuple
 
 from hearth.memory.recall.dates import zone
+from hearth.memory.recall.time_tokens import Manner, Token, Tokenizer, date_of
 from hearth.memory.recall.time_words import UNSPACED, Language, Meaning, fold, time_words
 
 Precision = Literal["day", "weekend", "week", "month", "season", "year"]
 Bound = Literal["at", "since", "until"]
-_YEARS: Final = range(1900, 2100)
-_LARGEST: Final = 400
-"""Of any unit: more is counted by nobody."""
+_MANNER: Final = Manner(years=range(1900, 2100), largest=400, stops=r"!?;:\n…,(", loose=False)
 
 
 class When(NamedTuple):
@@ -38,14 +37,6 @@ class When(NamedTuple):
     """True if the words tell it to a reader of any day: they name the year."""
 
 
-class _Token(NamedTuple):
-    role: str
-    value: Any
-    start: int
-    end: int
-    word: str = ""
-
-
 class _Days(NamedTuple):
     first: date
     last: date
@@ -53,7 +44,7 @@ class _Days(NamedTuple):
     whole: bool = False
 
 
-_Read = Callable[[Sequence[_Token], date, "bool | None"], _Days | None]
+_Read = Callable[[Sequence[Token], date, "bool | None"], _Days | None]
 
 _MORE: Final[dict[str, dict[str, Meaning]]] = {
     "es": {"mañana": Meaning("D", 1), "pasado mañana": Meaning("D", 2), "la mañana": Meaning("P")},
@@ -91,14 +82,6 @@ _RETURNING: Final = (
 _EVERY: Final = frozenset(_RETURNING.split())
 """Before a time: it comes back, so it is no day."""
 _WORD: Final = re.compile(r"[^\W\d_]+")
-_PIECE: Final = re.compile(
-    r"(?P<iso>(?:19|20)\d\d-\d{1,2}-\d{1,2}(?![\w-]))"
-    r"|(?P<numeric>\d{1,2}[./]\d{1,2}[./](?:19|20)\d\d(?!\w))"
-    r"|(?P<other>[$€£¥#@]\s?\d[\d.,]*|\d+(?:[.,:/]\d+)+\w*|\d+\s?%)"
-    r"|(?P<number>\d{1,4})(?:st|nd|rd|th|er|º|ª|e)?(?![^\W_])"
-    r"|(?P<word>[^\W\d_]+)|(?P<rest>\d+\w*)|(?P<stop>[!?;:\n…,(]|(?<=[^\W\d])\.)",
-    re.IGNORECASE,
-)
 
 
 def times(text: str, start: int, end: int, language: str, today: date, ahead: bool | None) -> list[When]:
@@ -107,11 +90,9 @@ def times(text: str, start: int, end: int, language: str, today: date, ahead: bo
     `ahead` is where what recurs is meant to lie, such as `on Friday`: True after `today`, False before it,
     None where the words don't tell; then such a time is left out.
     """
-    if (known := _language(language)) is None:
+    if (known := _tokenizer(language)) is None:
         return []
-    read = _signs if language in UNSPACED else _words
-    tokens = [token for token in read(text, start, end, known) if token.role != "-"]
-    return list(_read(tokens, today, ahead, language in UNSPACED))
+    return list(_read(known.tokens(text, start, end), today, ahead, language in UNSPACED))
 
 
 def start_of(day: date, timezone: str) -> datetime:
@@ -140,6 +121,11 @@ def shown(when: When, language: str) -> str:
 
 
 @cache
+def _tokenizer(name: str) -> Tokenizer | None:
+    known = _language(name)
+    return None if known is None else Tokenizer(known, _MANNER)
+
+
 def _language(name: str) -> Language | None:
     """The language's words with those of `_MORE`."""
     known = time_words().languages.get(name)
@@ -153,91 +139,10 @@ def _language(name: str) -> Language | None:
     return Language(name=known.name, phrases=phrases, order=known.order)
 
 
-def _words(text: str, start: int, end: int, language: Language) -> Iterator[_Token]:
-    """Tokens of a text whose words are parted; what says nothing of time is `.`."""
-    pieces = list(_PIECE.finditer(text, start, end))
-    folded = [fold(piece.group()) if piece["word"] else "" for piece in pieces]
-    i = 0
-    while i < len(pieces):
-        length, token = _token(pieces, folded, i, language)
-        yield token
-        i += length
-
-
-def _token(
-    pieces: Sequence[re.Match[str]], folded: Sequence[str], i: int, language: Language
-) -> tuple[int, _Token]:
-    piece = pieces[i]
-    for words, meaning in language.phrases.get(folded[i], ()) if folded[i] else ():
-        if tuple(folded[i : i + len(words)]) == words:
-            ends = pieces[i + len(words) - 1].end()
-            return len(words), _Token(
-                _role(meaning, piece.group()), meaning.value, piece.start(), ends, folded[i]
-            )
-    role, value = _numbered(piece, language) if not folded[i] else (".", None)
-    return 1, _Token(role, value, piece.start(), piece.end(), folded[i])
-
-
-def _role(meaning: Meaning, word: str) -> str:
-    """Its own, but `may` and `march` in small letters are no months by themselves."""
-    return "C" if word in ("may", "march") and meaning.role == "M" else meaning.role
-
-
-def _numbered(piece: re.Match[str], language: Language) -> tuple[str, Any]:
-    if piece["number"]:
-        number = int(piece["number"])
-        plain = piece.group() == piece["number"]
-        return ("Y" if plain and number in _YEARS else "N" if number <= _LARGEST else "."), number
-    if piece["iso"]:
-        return "@", _date(*map(int, piece.group().split("-")))
-    if piece["numeric"]:
-        return "@", _of_numbers(piece.group(), language.order)
-    return ".", None
-
-
-def _of_numbers(numbers: str, order: str) -> date | None:
-    """A date of three numbers; None where both day and month could be the other."""
-    first, second, year = map(int, re.split(r"[./]", numbers))
-    day, month = (second, first) if order == "MDY" and "/" in numbers else (first, second)
-    return _date(year, month, day) or _date(year, day, month)
-
-
-def _signs(text: str, start: int, end: int, language: Language) -> Iterator[_Token]:
-    """As `_words`, of a text whose words are not parted."""
-    for found in _signs_of(language.name).finditer(text, start, end):
-        sign = found.group()
-        if not sign.isspace():
-            role, value = _sign(found, language)
-            yield _Token(role, value, found.start(), found.end(), sign)
-
-
-def _sign(found: re.Match[str], language: Language) -> tuple[str, Any]:
-    sign = found.group()
-    if found["year"]:
-        return "y", int(found["year"])
-    if found["iso"]:
-        return "@", _date(*map(int, sign.split("-")))
-    if sign.isdecimal() and len(sign) <= 4:
-        return "N", int(sign)
-    known = language.phrases.get(fold(sign))
-    return (known[0][1].role, known[0][1].value) if known else (".", None)
-
-
-@cache
-def _signs_of(name: str) -> re.Pattern[str]:
-    known = _language(name)
-    words = sorted(known.phrases if known else (), key=len, reverse=True)
-    return re.compile(
-        r"(?P<year>(?:19|20)\d\d)\s*[年년]|(?P<iso>(?:19|20)\d\d-\d{1,2}-\d{1,2})"
-        rf"|{'|'.join(map(re.escape, words))}|\d+|\s+|.",
-        re.DOTALL,
-    )
-
-
 # Roles to days
 
 
-def _read(tokens: list[_Token], today: date, ahead: bool | None, unspaced: bool) -> Iterator[When]:
+def _read(tokens: list[Token], today: date, ahead: bool | None, unspaced: bool) -> Iterator[When]:
     roles = "".join(token.role for token in tokens)
     place = 0
     while place < len(tokens):
@@ -252,7 +157,7 @@ def _read(tokens: list[_Token], today: date, ahead: bool | None, unspaced: bool)
 
 
 def _longest(
-    tokens: list[_Token], roles: str, place: int, today: date, ahead: bool | None
+    tokens: list[Token], roles: str, place: int, today: date, ahead: bool | None
 ) -> tuple[int, _Days | None]:
     """The first rule that reads what begins here, and how many tokens it takes."""
     for pattern, read in _RULES:
@@ -263,7 +168,7 @@ def _longest(
     return 1, None
 
 
-def _safely(read: _Read, tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+def _safely(read: _Read, tokens: Sequence[Token], today: date, ahead: bool | None) -> _Days | None:
     """None where the day would lie outside the calendar."""
     try:
         return read(tokens, today, ahead)
@@ -271,13 +176,13 @@ def _safely(read: _Read, tokens: Sequence[_Token], today: date, ahead: bool | No
         return None
 
 
-def _recurs(tokens: Sequence[_Token], place: int) -> bool:
+def _recurs(tokens: Sequence[Token], place: int) -> bool:
     before = tokens[place - 1].word if place else ""
     return before in _EVERY or tokens[place].word in _EVERY
 
 
 def _when(
-    tokens: Sequence[_Token], place: int, length: int, days: _Days, bound: Bound, unspaced: bool
+    tokens: Sequence[Token], place: int, length: int, days: _Days, bound: Bound, unspaced: bool
 ) -> When:
     last = tokens[place + length - 1]
     if unspaced and place + length < len(tokens):
@@ -288,22 +193,15 @@ def _when(
 _BOUNDS: Final[dict[str, Bound]] = {"s": "since", "u": "until"}
 
 
-def _bound(tokens: Sequence[_Token], place: int) -> Bound:
+def _bound(tokens: Sequence[Token], place: int) -> Bound:
     """What the two words before a time, or its own first, make of it."""
     found = (_BOUNDS.get(token.role) for token in tokens[max(place - 2, 0) : place + 1])
     return next((bound for bound in found if bound), "at")
 
 
-def _one(tokens: Sequence[_Token], roles: str, default: Any = None) -> Any:
+def _one(tokens: Sequence[Token], roles: str, default: Any = None) -> Any:
     """The value of the first token of those roles."""
     return next((token.value for token in tokens if token.role in roles), default)
-
-
-def _date(year: int, month: int, day: int) -> date | None:
-    try:
-        return date(year, month, day)
-    except ValueError:
-        return None
 
 
 def _day(day: date | None, *, whole: bool = False) -> _Days | None:
@@ -322,32 +220,32 @@ def _year(year: int, *, whole: bool = False) -> _Days:
     return _Days(date(year, 1, 1), date(year, 12, 31), "year", whole)
 
 
-def _shift(tokens: Sequence[_Token]) -> int | None:
+def _shift(tokens: Sequence[Token]) -> int | None:
     """-1 for `last`, 0 for `this`, 1 for `next`."""
     return next(("LTX".index(token.role) - 1 for token in tokens if token.role in "LTX"), None)
 
 
-def _given(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+def _given(tokens: Sequence[Token], today: date, ahead: bool | None) -> _Days | None:
     return _day(tokens[0].value, whole=True)
 
 
-def _full_date(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+def _full_date(tokens: Sequence[Token], today: date, ahead: bool | None) -> _Days | None:
     """Day and month, of the year that is named, or of the nearest on the right side of today."""
     number, month, year = _one(tokens, "N"), _one(tokens, "McC"), _one(tokens, "Yy")
     if year is not None:
-        return _day(_date(year, month, number), whole=True)
+        return _day(date_of(year, month, number), whole=True)
     if ahead is None:
         return None
     years = range(today.year, today.year + 9) if ahead else range(today.year, today.year - 9, -1)
-    days = (_date(one, month, number) for one in years)
+    days = (date_of(one, month, number) for one in years)
     return _day(next((day for day in days if day and (day >= today if ahead else day <= today)), None))
 
 
-def _month_of_year(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+def _month_of_year(tokens: Sequence[Token], today: date, ahead: bool | None) -> _Days | None:
     return _month(_one(tokens, "Yy"), _one(tokens, "McC"), whole=True)
 
 
-def _bare_month(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+def _bare_month(tokens: Sequence[Token], today: date, ahead: bool | None) -> _Days | None:
     """`in May`, `last May`: the nearest on the right side of today, this month included but with `last`."""
     month, shift = _one(tokens, "McC"), _shift(tokens)
     if shift == 0:
@@ -362,7 +260,7 @@ def _bare_month(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _D
     return _month(today.year + (past if ahead else -over), month)
 
 
-def _season(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+def _season(tokens: Sequence[Token], today: date, ahead: bool | None) -> _Days | None:
     number, year, shift = _one(tokens, "S"), _one(tokens, "Yy"), _shift(tokens)
     if year is not None:
         return _of_season(number, year, whole=True)
@@ -383,15 +281,15 @@ def _of_season(number: int, year: int, *, whole: bool = False) -> _Days:
     )
 
 
-def _named_year(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+def _named_year(tokens: Sequence[Token], today: date, ahead: bool | None) -> _Days | None:
     return _year(_one(tokens, "Yy"), whole=True)
 
 
-def _counted_day(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+def _counted_day(tokens: Sequence[Token], today: date, ahead: bool | None) -> _Days | None:
     return _day(today + timedelta(days=_one(tokens, "D")))
 
 
-def _weekday(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+def _weekday(tokens: Sequence[Token], today: date, ahead: bool | None) -> _Days | None:
     """The nearest on the right side of today; `this` one is of today's week or after it."""
     shift = _shift(tokens)
     forward = (_one(tokens, "W") - today.weekday()) % 7
@@ -414,7 +312,7 @@ _OF_WEEK: Final = ("周", "週", "星", "礼", "禮")
 """How Chinese weekdays begin: `next` there means the week."""
 
 
-def _weekday_of_week(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+def _weekday_of_week(tokens: Sequence[Token], today: date, ahead: bool | None) -> _Days | None:
     unit, count = _unit(tokens)
     if unit != "week":
         return None
@@ -422,12 +320,12 @@ def _weekday_of_week(tokens: Sequence[_Token], today: date, ahead: bool | None) 
     return _day(monday + timedelta(days=_one(tokens, "W")))
 
 
-def _unit(tokens: Sequence[_Token]) -> tuple[str, int]:
+def _unit(tokens: Sequence[Token]) -> tuple[str, int]:
     counted: tuple[str, int] = _one(tokens, "R") or (_one(tokens, "U"), _shift(tokens) or 0)
     return counted
 
 
-def _relative_unit(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+def _relative_unit(tokens: Sequence[Token], today: date, ahead: bool | None) -> _Days | None:
     """`last week`, `this month`, `next year`."""
     unit, count = _unit(tokens)
     match unit:
@@ -447,17 +345,17 @@ def _month_from(today: date, count: int) -> _Days:
     return _month(months // 12, months % 12 + 1)
 
 
-def _ago(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+def _ago(tokens: Sequence[Token], today: date, ahead: bool | None) -> _Days | None:
     return _away(tokens, today, -1)
 
 
-def _hence(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+def _hence(tokens: Sequence[Token], today: date, ahead: bool | None) -> _Days | None:
     if not any(token.word in _AHEAD for token in tokens):
         return None
     return _away(tokens, today, 1)
 
 
-def _away(tokens: Sequence[_Token], today: date, sign: int) -> _Days | None:
+def _away(tokens: Sequence[Token], today: date, sign: int) -> _Days | None:
     """So many units from today, as exact as the unit is."""
     unit, count = _one(tokens, "U"), sign * _one(tokens, "Nn", 1)
     match unit:
@@ -474,7 +372,7 @@ def _away(tokens: Sequence[_Token], today: date, sign: int) -> _Days | None:
             return None
 
 
-def _weekend(tokens: Sequence[_Token], today: date, ahead: bool | None) -> _Days | None:
+def _weekend(tokens: Sequence[Token], today: date, ahead: bool | None) -> _Days | None:
     """Saturday and Sunday; `this weekend` is the one that has not ended."""
     shift = _shift(tokens)
     if shift is not None:

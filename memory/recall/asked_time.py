@@ -10,11 +10,12 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final, Literal, NamedTuple
 
 from hearth.memory.recall.dates import local_day, zone
-from hearth.memory.recall.time_words import UNSPACED, Language, Meaning, Order, Unit, fold, time_words
+from hearth.memory.recall.time_tokens import Manner, Token, Tokenizer, date_of
+from hearth.memory.recall.time_words import UNSPACED, Language, Order, Unit, fold, time_words
 
 Precision = Literal["day", "week", "month", "season", "year", "recent"]
 
@@ -28,9 +29,7 @@ _EARLIEST: Final = timedelta(days=3650)
 """How far back what has an end and no beginning goes."""
 _UNSURE: Final = 0.5
 """Weight of what may not be meant."""
-_YEARS: Final = range(1950, 2100)
-_MOST: Final = 999
-"""Of any unit: more is no time that anybody remembers."""
+_MANNER: Final = Manner(years=range(1950, 2100), largest=999, stops=r"!?;:\n…", loose=True)
 _DAYS: Final[dict[Unit, float]] = {
     "hour": 1 / 24,
     "day": 1,
@@ -80,12 +79,6 @@ class _Span(NamedTuple):
     weight: float = 1.0
 
 
-class _Token(NamedTuple):
-    role: str
-    value: Any
-    words: int = 1
-
-
 def asked_time(text: str, at: datetime, timezone: str) -> AskedTime | None:
     """What `text`, said at `at` by a user in `timezone`, asks about; None where it says nothing of time.
 
@@ -129,11 +122,11 @@ def _interval(first: date, end: date, precision: Precision, weight: float, timez
 def _spans(text: str, folded: str, today: date) -> tuple[list[_Span], tuple[str, ...]]:
     if _UNSPACED_SIGNS.search(folded):
         name = "ja" if _KANA.search(folded) else "ko" if _HANGUL.search(folded) else "zh"
-        return _read(_signs(folded, time_words().languages[name]), today, True)[1:]
+        return _read(_tokens(folded, name), today, True)[1:]
     best: tuple[tuple[int, int], list[_Span], tuple[str, ...]] = ((0, 0), [], ())
     words = _WORD.findall(folded)
     for language in _likely(words, folded):
-        used, spans, rest = _read(_tokens(text, language), today, False)
+        used, spans, rest = _read(_tokens(text, language.name), today, False)
         known = sum(word in language.phrases for word in words)
         best = max(best, ((used, known), spans, rest), key=lambda one: one[0])
     return best[1:]
@@ -155,91 +148,23 @@ _NUMERIC: Final = re.compile(r"\b(?:19|20)\d\d\b|\d[./]\d")
 _KANA: Final = re.compile(r"[\u3040-\u30ff]")
 _HANGUL: Final = re.compile(r"[\uac00-\ud7af]")
 _UNSPACED_SIGNS: Final = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
-_PIECE: Final = re.compile(
-    r"(?P<iso>(?:19|20)\d\d-\d{1,2}(?:-\d{1,2})?(?![\w-]))"
-    r"|(?P<numeric>\d{1,2}[./]\d{1,2}[./](?:19|20)?\d\d(?!\w))"
-    r"|(?P<other>[$€£¥#@]\s?\d[\d.,]*|\d+(?:[.,:/]\d+)+\w*|\d+\s?%)"
-    r"|(?P<number>\d{1,4})(?:st|nd|rd|th|er|º|ª|e)?(?![^\W_])"
-    r"|(?P<word>[^\W\d_]+)|(?P<rest>\d+\w*)|(?P<dash>(?<=\d)\s?[-–]\s?(?=\d))|(?P<stop>[!?;:\n…]|(?<=[^\W\d])\.)",
-    re.IGNORECASE,
-)
 
 
-def _tokens(text: str, language: Language) -> list[_Token]:
-    """The text's words and numbers as roles; what says nothing of time is `.`, articles are left out."""
-    pieces = [(found.lastgroup or "", found.group(), found) for found in _PIECE.finditer(text)]
-    tokens: list[_Token] = []
-    i = 0
-    while i < len(pieces):
-        kind, shown, found = pieces[i]
-        if kind == "word":
-            length, token = _worded(pieces, i, language)
-            i += length
-        else:
-            token = _numbered(kind, shown, found, language)
-            i += 1
-        if token.role != "-":
-            tokens.append(token)
-    return tokens
+@cache
+def _tokenizer(name: str) -> Tokenizer:
+    return Tokenizer(time_words().languages[name], _MANNER)
 
 
-def _worded(
-    pieces: Sequence[tuple[str, str, re.Match[str]]], i: int, language: Language
-) -> tuple[int, _Token]:
-    """The longest known phrase that begins at `i`."""
-    for words, meaning in language.phrases.get(fold(pieces[i][1]), ()):
-        if all(
-            kind == "word" and fold(shown) == word
-            for word, (kind, shown, _) in zip(words, pieces[i : i + len(words)], strict=False)
-        ) and i + len(words) <= len(pieces):
-            return len(words), _Token(_role(meaning, pieces[i][1]), meaning.value, len(words))
-    return 1, _Token(".", fold(pieces[i][1]))
+def _tokens(text: str, language: str) -> list[Token]:
+    """The text's tokens, dates as spans."""
+    tokens = _tokenizer(language).tokens(text)
+    return [token._replace(value=_named(token.value)) if token.role == "@" else token for token in tokens]
 
 
-def _role(meaning: Meaning, shown: str) -> str:
-    """Its own, but `may` and `march` in small letters are no months before a number."""
-    return "C" if shown in ("may", "march") and meaning.role == "M" else meaning.role
-
-
-def _numbered(kind: str, shown: str, found: re.Match[str], language: Language) -> _Token:
-    if kind == "number":
-        number = int(found["number"])
-        plain = found.group() == found["number"]
-        return _Token("Y" if plain and number in _YEARS else "N" if number <= _MOST else ".", number)
-    if kind == "iso":
-        return _Token("@", _iso(*map(int, shown.split("-"))))
-    if kind == "numeric":
-        return _Token("@", _of_numbers(shown, language.order))
-    return _Token("&" if kind == "dash" else ".", None)
-
-
-def _signs(folded: str, language: Language) -> list[_Token]:
-    """As `_tokens`, of a text whose words are not parted."""
-    tokens: list[_Token] = []
-    for found in _signs_of(language.name).finditer(folded):
-        shown = found.group()
-        if found["year"]:
-            tokens.append(_Token("y", int(found["year"])))
-        elif found["iso"]:
-            tokens.append(_Token("@", _iso(*map(int, shown.split("-")))))
-        elif shown.isdecimal():
-            number = int(shown)
-            tokens.append(_Token("Y" if number in _YEARS else "N" if number <= _MOST else ".", number))
-        elif known := language.phrases.get(shown):
-            tokens.append(_Token(known[0][1].role, known[0][1].value))
-        elif not shown.isspace():
-            tokens.append(_Token(".", shown))
-    return [token for token in tokens if token.role != "-"]
-
-
-@lru_cache(maxsize=len(UNSPACED))
-def _signs_of(name: str) -> re.Pattern[str]:
-    words = sorted(time_words().languages[name].phrases, key=len, reverse=True)
-    return re.compile(
-        r"(?P<year>(?:19|20)\d\d)\s*[年년]|(?P<iso>(?:19|20)\d\d-\d{1,2}(?:-\d{1,2})?)"
-        rf"|{'|'.join(map(re.escape, words))}|\d+|\s+|.",
-        re.DOTALL,
-    )
+def _named(value: date | tuple[int, int] | None) -> _Span | None:
+    if value is None:
+        return None
+    return _day(value) if isinstance(value, date) else _month(*value)
 
 
 # Rules: roles to spans
@@ -248,7 +173,7 @@ def _signs_of(name: str) -> re.Pattern[str]:
 class _Found:
     """The tokens that a rule has found, by role."""
 
-    def __init__(self, tokens: Sequence[_Token]) -> None:
+    def __init__(self, tokens: Sequence[Token]) -> None:
         self._tokens = tokens
         self.roles = "".join(token.role for token in tokens)
 
@@ -261,11 +186,11 @@ class _Found:
         return next(iter(self.all(roles)), default)
 
 
-_Read = Callable[[_Found, date], _Span | _Token | None]
+_Read = Callable[[_Found, date], _Span | Token | None]
 _Rule = tuple[re.Pattern[str], _Read]
 
 
-def _read(tokens: list[_Token], today: date, unspaced: bool) -> tuple[int, list[_Span], tuple[str, ...]]:
+def _read(tokens: list[Token], today: date, unspaced: bool) -> tuple[int, list[_Span], tuple[str, ...]]:
     """How many words are part of a span, the spans, and the words that have nothing to do with time."""
     roles = "".join([token.role for token in tokens])
     for pattern, read in _RULES[unspaced]:
@@ -273,21 +198,21 @@ def _read(tokens: list[_Token], today: date, unspaced: bool) -> tuple[int, list[
             tokens = _applied(pattern, read, tokens, roles, today)
             roles = "".join([token.role for token in tokens])
     spans = [token for token in tokens if token.role == "@" and token.value is not None]
-    rest = tuple(token.value for token in tokens if token.role == "." and isinstance(token.value, str))
+    rest = tuple(token.word for token in tokens if token.role == "." and token.word)
     return sum(token.words for token in spans), [token.value for token in spans[:_SPANS]], rest
 
 
 def _applied(
-    pattern: re.Pattern[str], read: _Read, tokens: list[_Token], roles: str, today: date
-) -> list[_Token]:
+    pattern: re.Pattern[str], read: _Read, tokens: list[Token], roles: str, today: date
+) -> list[Token]:
     """The tokens with each match that has a meaning become one."""
-    made: list[_Token] = []
+    made: list[Token] = []
     done = 0
     for match in pattern.finditer(roles):
         found = tokens[match.start() : match.end()]
         span = read(_Found(found), today)
         if span is not None:
-            token = span if isinstance(span, _Token) else _Token("@", span)
+            token = span if isinstance(span, Token) else Token("@", span)
             made += [*tokens[done : match.start()], token._replace(words=sum(one.words for one in found))]
             done = match.end()
     return [*made, *tokens[done:]]
@@ -321,38 +246,15 @@ def _years_back(day: date, years: int) -> date:
         return day.replace(year=day.year - years, day=28)
 
 
-def _safe(year: int, month: int, day: int) -> date | None:
-    try:
-        return date(year, month, day)
-    except ValueError:
-        return None
-
-
-def _iso(year: int, month: int, day: int | None = None) -> _Span | None:
-    if day is None:
-        return _month(year, month) if 0 < month <= 12 else None
-    found = _safe(year, month, day)
-    return _day(found) if found else None
-
-
-def _of_numbers(shown: str, order: str) -> _Span | None:
-    """A date of three numbers. Where both could be the month, slashes follow the language and dots do not."""
-    first, second, year = map(int, re.split(r"[./]", shown))
-    year += 2000 if year < 100 else 0
-    day, month = (second, first) if order == "MDY" and "/" in shown else (first, second)
-    found = _safe(year, month, day) or _safe(year, day, month)
-    return _day(found) if found else None
-
-
 def _full_date(found: _Found, today: date) -> _Span | None:
     """Day and month, with a year or the most recent one."""
     number, month, year = found.one("N"), found.one("McC"), found.one("Yy")
     if found.one("U", "day") != "day":
         return None
     if year is not None:
-        day = _safe(year, month, number)
+        day = date_of(year, month, number)
         return _day(day) if day else None
-    day = _safe(today.year, month, number) or _safe(today.year - 1, month, number)
+    day = date_of(today.year, month, number) or date_of(today.year - 1, month, number)
     if day is None:
         return None
     return _day(day if day <= today else _years_back(day, 1), year=False)
@@ -368,8 +270,8 @@ def _days_of_month(found: _Found, today: date) -> _Span | None:
 
 
 def _dated(day: int, month: int, year: int | None, today: date) -> _Span | None:
-    tokens = [_Token("N", day), _Token("M", month)]
-    return _full_date(_Found([*tokens, _Token("Y", year)] if year else tokens), today)
+    tokens = [Token("N", day), Token("M", month)]
+    return _full_date(_Found([*tokens, Token("Y", year)] if year else tokens), today)
 
 
 def _month_of_year(found: _Found, today: date) -> _Span:
@@ -422,10 +324,10 @@ def _relative_unit(found: _Found, today: date) -> _Span | None:
             return None
 
 
-def _year_token(found: _Found, today: date) -> _Token | None:
+def _year_token(found: _Found, today: date) -> Token | None:
     """`last year`, which makes a date of `May last year`."""
     unit, offset = _counted_unit(found)
-    return _Token("y", today.year + offset) if unit == "year" else None
+    return Token("y", today.year + offset) if unit == "year" else None
 
 
 def _ago(found: _Found, today: date) -> _Span:
