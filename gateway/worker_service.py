@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, Response
@@ -35,8 +35,8 @@ class WorkerService:
         self._open: OpenWorker | None = None
 
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator[None]:
-        """At work until the end, which gives the leases back."""
+    async def opened(self, ready: Callable[[], None]) -> AsyncIterator[None]:
+        """At work, of which `ready` tells, until the end, which gives the leases back."""
         hearth = self._settings.hearth
         async with open_worker(
             hearth.data_dir,
@@ -48,6 +48,7 @@ class WorkerService:
             model=extraction_model(self._settings),
         ) as self._open:
             await self._open.worker.start()
+            ready()
             yield
 
     async def health(self) -> Health:
@@ -85,7 +86,7 @@ class WorkerService:
         return app
 
 
-def work(settings: Settings, *, host: str, port: int) -> None:
-    """Work until SIGTERM or SIGINT. Raises StartError."""
+def work(settings: Settings, *, host: str, port: int, ready: Callable[[], None]) -> None:
+    """Work until SIGTERM or SIGINT; `ready` is called once it does. Raises StartError."""
     service = WorkerService(settings)
-    serve_app(service.app(), service.opened(), host=host, port=port, drain_seconds=0)
+    serve_app(service.app(), service.opened(ready), host=host, port=port, drain_seconds=0)

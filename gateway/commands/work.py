@@ -36,9 +36,12 @@ def worker(
     show_problems(problems)
     if has_errors(problems):
         raise typer.Exit(MISUSED)
-    note(f"Hearth works; its health is at http://{host}:{port}/health", style="bold")
+
+    def ready() -> None:
+        note(f"Hearth works; its health is at http://{host}:{port}/health", style="bold")
+
     try:
-        work(settings, host=host, port=port)
+        work(settings, host=host, port=port, ready=ready)
     except StartError as error:
         fail(error)
 

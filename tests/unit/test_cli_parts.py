@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
@@ -12,12 +13,14 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from hearth.gateway import worker_service
 from hearth.gateway.cli import app
 from hearth.gateway.commands.chat import recalled_lines
 from hearth.gateway.commands.client import GatewayError, Rest, explain, read
 from hearth.gateway.commands.demo import PYTHON, demo_settings, show_snippets
 from hearth.gateway.commands.output import plain
 from hearth.gateway.commands.reference import commands
+from hearth.gateway.starting import StartError
 from hearth.memory.events.database import take_lock
 
 NAMED = {
@@ -239,3 +242,31 @@ def test_an_exit_code_says_whose_fault_it_is() -> None:
     """Wrong values are 2, all else is 1."""
     codes = {status: GatewayError("", status=status).exit_code for status in (0, 400, 401, 404, 422, 503)}
     assert codes == {0: 1, 400: 2, 401: 1, 404: 1, 422: 2, 503: 1}
+
+
+def test_a_worker_that_can_not_start_does_not_say_that_it_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That comes once it does; before it stores are opened and perhaps models loaded."""
+    started: list[str] = []
+
+    def work(settings: object, *, ready: Callable[[], None], **_: object) -> None:
+        if started:
+            ready()
+        raise StartError("no disk")
+
+    monkeypatch.setattr(worker_service, "work", work)
+    file = tmp_path / "hearth.yaml"
+    servers = (
+        "redis_url: redis://cache",
+        "qdrant_url: http://127.0.0.1",
+        "postgres_url: postgresql://h@db/h",
+    )
+    file.write_text("hearth:\n  worker: external\n" + "".join(f"  {one}\n" for one in servers))
+    before = CliRunner().invoke(app, ["worker", "--config", str(file)])
+    started.append("it")
+    after = CliRunner().invoke(app, ["worker", "--config", str(file)])
+    assert [(one.exit_code, "Hearth works" in one.output) for one in (before, after)] == [
+        (1, False),
+        (1, True),
+    ]
