@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import random
 import tempfile
 import time
@@ -107,6 +108,7 @@ def main() -> None:
     parser.add_argument("--embedder", default="fast")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
+    gc.freeze()  # as the command does
     with tempfile.TemporaryDirectory() as folder:
         rows, filed = asyncio.run(run(given.exchanges, given.embedder, Path(folder)))
     title = f"Replay ({given.exchanges:,} exchanges, which the worker filed in {filed:.0f} s)"

@@ -22,7 +22,7 @@ from hearth.memory.embed.load import load_embedder
 from hearth.memory.errors import StoreUnavailable
 from hearth.memory.events.copying import Watch
 from hearth.memory.events.sql_log import SqlLog
-from hearth.memory.events.walk import Sizes, knows, sizes
+from hearth.memory.events.walk import Sizes, last, sizes
 from hearth.memory.migrating import Installation
 from hearth.memory.opening import LONG_TERM, keys_for_stores, opened_log, opened_short_term
 from hearth.memory.ports import Embedder, Indexed, Lease, ShortTerm, Walk, Walked
@@ -217,19 +217,20 @@ async def _restore_short_term(log: SqlLog, short_term: ShortTerm, total: int, wa
             watch("Restoring short-term memory", done, total)
         after = users[-1].place
     async for scope in short_term.people():
-        if not await log.ask(partial(knows, tenant=scope.tenant, user=scope.user)):
+        if not await log.ask(partial(last, tenant=scope.tenant, user=scope.user)):
             await short_term.clear(scope.tenant, scope.user)
     return listed
 
 
 async def _restore(log: SqlLog, short_term: ShortTerm, scope: Scope) -> None:
-    """Until the log says the same afterwards: what was forgotten in between would stand there again."""
-    now, before = await _latest(log, scope), None
-    while now != before:
-        generation, pages, waiting = now
+    """Until the log got nothing of the user meanwhile: what was forgotten would stand there again."""
+    end, there = -1, frozenset[str]()
+    while (now := await log.ask(partial(last, tenant=scope.tenant, user=scope.user))) != end:
+        end, before = now, there
+        generation, pages, waiting = await _latest(log, scope)
         await short_term.restore(scope, generation, pages, waiting=waiting)
-        now, before = await _latest(log, scope), now
-        if gone := {page.id for page in before[1]} - {page.id for page in now[1]}:
+        there = frozenset(page.id for page in pages)
+        if gone := before - there:
             await short_term.drop(scope, sorted(gone))
 
 

@@ -145,9 +145,12 @@ def users(db: Database, *, after: int, limit: int) -> list[WalkedUser]:
     ]
 
 
-def knows(db: Database, *, tenant: str, user: str) -> bool:
-    """Whether any event is of that user."""
-    return rows.user_row(db, tenant, user) is not None
+def last(db: Database, *, tenant: str, user: str) -> int:
+    """Where the user's last event is; 0 where there is none."""
+    row = rows.user_row(db, tenant, user)
+    if row is None:
+        return 0
+    return number_of(db.execute("SELECT coalesce(max(seq), 0) FROM events WHERE user_id = ?", (row[0],)))
 
 
 def unindexed(db: Database, tenant: str, user: str, *, partition: int) -> list[str]:
