@@ -17,7 +17,8 @@ from hearth.memory.stores import vector_child_wire as wire
 _log = logging.getLogger(__name__)
 
 PART = "vector child"
-START_SECONDS = 60.0
+START_SECONDS = 150.0
+"""For a child that hangs: one that ends is missed at once. A busy machine takes a minute for an embedder."""
 STOP_SECONDS = 10.0
 _MODULE = "hearth.memory.stores.vector_child_main"
 
