@@ -47,12 +47,12 @@ class HealthGauges(Collector):
         )
         yield self._number(
             "hearth_verified_damaged_events",
-            "Events that it found damaged.",
+            "Events that it found damaged, or gone.",
             ("worker", "damaged"),
         )
         yield self._number(
             "hearth_verified_drift_records",
-            "Records of the stores that it found different from the log, and repaired.",
+            "Records of stores and rows of views that it found different from the events, and repaired.",
             ("worker", "drift"),
         )
         yield self._number(

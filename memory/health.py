@@ -177,8 +177,8 @@ def worker_part(worker: WorkerHealth) -> Part:
         f"{worker.parked} events set aside; see the log, then retry them": worker.parked > 0,
         f"stopped: {', '.join(sorted(worker.stopped))}": bool(worker.stopped),
         f"failing: {', '.join(sorted(worker.errors))}": bool(worker.errors),
-        "events are damaged; `hearth verify` names them": bool(
-            worker.verified and worker.verified.found.damages
+        "events are damaged or gone; `hearth verify` tells more": bool(
+            worker.verified and (worker.verified.found.damages or worker.verified.found.missing)
         ),
     }
     reasons = tuple(reason for reason, holds in said.items() if holds)
@@ -187,7 +187,7 @@ def worker_part(worker: WorkerHealth) -> Part:
         found = worker.verified.found
         numbers |= {
             "verified_at": worker.verified.ended.timestamp(),
-            "damaged": found.damages,
+            "damaged": found.damages + found.missing,
             "drift": found.drift,
         }
     return Part(state="degraded" if reasons else "ok", reasons=reasons, numbers=numbers)

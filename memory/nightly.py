@@ -59,13 +59,14 @@ class Nightly:
         if not self._left:
             self.last = Verification(began=began, ended=self._clock.now(), found=self._found)
             self._began = None
-            level = logging.ERROR if self._found.damages else logging.INFO
+            level = logging.ERROR if self._found.damages or self._found.missing else logging.INFO
             logger.log(
                 level,
-                "verified %d events of %d users: %d damaged, %d records differed and were repaired",
+                "verified %d events of %d users: %d damaged, %d gone, %d records differed and were repaired",
                 self._found.events,
                 self._found.users,
                 self._found.damages,
+                self._found.missing,
                 self._found.drift,
             )
 

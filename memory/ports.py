@@ -365,9 +365,38 @@ class EventsChecked(msgspec.Struct, frozen=True, kw_only=True):
     """Of them, those whose content is gone; their envelopes were checked."""
     unsealed: int
     """Of them, those of a program that made no checksums."""
+    missing: int
+    """Events of the user that are gone whole; told with the last ones."""
     damaged: tuple[Damaged, ...]
     next: int | None
     """`after` of the next ones; None at the end."""
+
+
+class ViewsCompared(msgspec.Struct, frozen=True, kw_only=True):
+    """A user's folded views beside what the events make when they are folded anew, in rows."""
+
+    rows: int = 0
+    missing: int = 0
+    extra: int = 0
+    different: int = 0
+    repaired: int = 0
+    unfolded: bool = False
+    """They were not compared: an event can't be read, or the user went on talking all the while."""
+
+    @property
+    def drift(self) -> int:
+        """Rows that are not as they are to be."""
+        return self.missing + self.extra + self.different
+
+    def __add__(self, other: ViewsCompared) -> ViewsCompared:
+        return ViewsCompared(
+            rows=self.rows + other.rows,
+            missing=self.missing + other.missing,
+            extra=self.extra + other.extra,
+            different=self.different + other.different,
+            repaired=self.repaired + other.repaired,
+            unfolded=self.unfolded or other.unfolded,
+        )
 
 
 class DueForgetting(msgspec.Struct, frozen=True, kw_only=True):
@@ -429,6 +458,12 @@ class EventLog(Documents, PolicySettings, Protocol):
 
     async def check(self, tenant: str, user: str, *, after: int = 0, limit: int = 500) -> EventsChecked:
         """Make the checksums of some of the user's events again and compare them."""
+        ...
+
+    async def compare_views(self, tenant: str, user: str, *, repair: bool = False) -> ViewsCompared:
+        """Fold the user's events anew, beside the views in use, and compare both row by row. What differs is
+        looked at twice; with `repair` it is put right then.
+        """
         ...
 
     async def records(self, tenant: str, user: str, *, after: str = "", limit: int = 500) -> list[Record]:

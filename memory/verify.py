@@ -1,4 +1,6 @@
-"""Verification: each user's events against their checksums, and the stores against the log, id by id."""
+"""Verification: each user's events against their checksums, the views against the events, row by row, and the
+stores against the log, id by id.
+"""
 
 from __future__ import annotations
 
@@ -58,6 +60,8 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     redacted: int = 0
     unsealed: int = 0
     """Events of a program that made no checksums."""
+    missing: int = 0
+    """Events that are gone whole, envelope and all."""
     damages: int = 0
     """Events that are not as they were written."""
     damaged: tuple[Damaged, ...] = ()
@@ -66,15 +70,19 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     """That long-term memory is to hold."""
     long_term: Drift = Drift()
     short_term: Drift = Drift()
+    views: Drift = Drift()
+    """Rows of the log's folded views."""
+    unfolded: int = 0
+    """Users whose views were not compared: an event of theirs can't be read, or they went on talking."""
     repaired: int = 0
-    """Records that were brought to what the log says."""
+    """Records and rows that were brought to what the events say."""
     behind: int = 0
     """Users whose stores the worker has yet to bring up to date: of them only events were checked."""
 
     @property
     def drift(self) -> int:
-        """Records that are not as the log says, repaired ones among them."""
-        return self.long_term.total + self.short_term.total
+        """Records and rows that are not as the events say, repaired ones among them."""
+        return self.long_term.total + self.short_term.total + self.views.total
 
     def __add__(self, other: Verified) -> Verified:
         given = {name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__}
@@ -127,7 +135,7 @@ class Verifier:
         done, until = Verified(), time.monotonic() + SECONDS
         if not after:
             for name in (EVERYBODY, OFFICE):
-                done += msgspec.structs.replace(await self._events(tenant, name), users=0)
+                done += msgspec.structs.replace(await self._log_of(tenant, name, repair=repair), users=0)
         users = await self._log.users(tenant, after=after, limit=USERS)
         for user in users:
             done += await self.user(tenant, user, repair=repair)
@@ -136,11 +144,12 @@ class Verifier:
         return done, users[-1] if len(users) == USERS else None
 
     async def user(self, tenant: str, user: str, *, repair: bool = False) -> Verified:
-        """Verify one user. With `repair` the stores are brought to what the log says; events are not changed.
+        """Verify one user. With `repair` views and stores are brought to what the events say, which are not
+        changed.
 
         Raises LogUnavailable, StoreUnavailable.
         """
-        found = await self._events(tenant, user)
+        found = await self._log_of(tenant, user, repair=repair)
         if self._log_is_ahead(tenant, user, await self._behind()):
             return found + Verified(behind=1)
         expected = await self._expected(tenant, user)
@@ -161,6 +170,16 @@ class Verifier:
             repaired=repaired,
         )
 
+    async def _log_of(self, tenant: str, user: str, *, repair: bool) -> Verified:
+        """The user's events by their checksums, and the views that are folded from them."""
+        found = await self._events(tenant, user)
+        views = await self._log.compare_views(tenant, user, repair=repair)
+        return found + Verified(
+            views=Drift(missing=views.missing, extra=views.extra, different=views.different),
+            unfolded=int(views.unfolded),
+            repaired=views.repaired,
+        )
+
     async def _events(self, tenant: str, user: str) -> Verified:
         done, after = Verified(users=1), 0
         while True:
@@ -169,6 +188,7 @@ class Verifier:
                 events=part.events,
                 redacted=part.redacted,
                 unsealed=part.unsealed,
+                missing=part.missing,
                 damages=len(part.damaged),
                 damaged=part.damaged,
             )

@@ -21,7 +21,7 @@ class VerifyIn(Body):
 
     user: Identifier | None = Field(default=None, description="This user alone.")
     after: str = Field(default="", max_length=256, description="`next` of the part before.")
-    repair: bool = Field(default=False, description="Bring the stores to what the log says.")
+    repair: bool = Field(default=False, description="Bring views and stores to what the events say.")
 
 
 class DriftOut(BaseModel):
@@ -55,11 +55,14 @@ class VerifiedOut(BaseModel):
         events=1204,
         redacted=3,
         unsealed=0,
+        missing=0,
         damages=0,
         damaged=[],
         records=402,
         long_term={"missing": 0, "extra": 0, "different": 0, "older": 0},
         short_term={"missing": 0, "extra": 0, "different": 0, "older": 0},
+        views={"missing": 0, "extra": 0, "different": 0, "older": 0},
+        unfolded=0,
         repaired=0,
         behind=0,
         next=None,
@@ -69,27 +72,43 @@ class VerifiedOut(BaseModel):
     events: int
     redacted: int = Field(description="Of them, those whose content is gone; their envelopes were checked.")
     unsealed: int = Field(description="Of them, those of a Hearth that made no checksums.")
+    missing: int = Field(description="Events that are gone whole, envelope and all.")
     damages: int = Field(description="Events that are not as they were written.")
     damaged: list[DamagedOut] = Field(description="The first thousand of them.")
     records: int = Field(description="That long-term memory is to hold.")
     long_term: DriftOut
     short_term: DriftOut
-    repaired: int = Field(description="Records that were brought to what the log says.")
+    views: DriftOut = Field(description="Rows of the log's folded views.")
+    unfolded: int = Field(
+        description="Users whose views were not compared: an event can't be read, or they went on talking."
+    )
+    repaired: int = Field(description="Records and rows that were brought to what the events say.")
     behind: int = Field(description="Users whose stores the worker has yet to bring up to date.")
     next: str | None = Field(description="`after` of the next part; null at the end.")
 
     @classmethod
     def of(cls, found: Verified, following: str | None) -> VerifiedOut:
         """What was found as the API shows it."""
-        plain = ("users", "events", "redacted", "unsealed", "damages", "records", "repaired", "behind")
+        plain = (
+            "users",
+            "events",
+            "redacted",
+            "unsealed",
+            "missing",
+            "damages",
+            "records",
+            "unfolded",
+            "repaired",
+        )
         return cls(
-            **{name: getattr(found, name) for name in plain},
+            **{name: getattr(found, name) for name in (*plain, "behind")},
             damaged=[
                 DamagedOut(**{name: getattr(one, name) for name in one.__struct_fields__})
                 for one in found.damaged
             ],
             long_term=DriftOut.of(found.long_term),
             short_term=DriftOut.of(found.short_term),
+            views=DriftOut.of(found.views),
             next=following,
         )
 

@@ -55,9 +55,10 @@ class Rest:
         given = {name: value for name, value in parameters.items() if value is not None}
         return self._call("GET", path, params=given)
 
-    def post(self, path: str, body: object) -> Answer:
-        """POST a JSON body. Raises GatewayError."""
-        return self._call("POST", path, json=body)
+    def post(self, path: str, body: object, *, wait: bool = False) -> Answer:
+        """POST a JSON body, and `wait` for the answer however long that takes. Raises GatewayError."""
+        patience = {"timeout": httpx.Timeout(None, connect=CONNECT_SECONDS)} if wait else {}
+        return self._call("POST", path, json=body, **patience)
 
     def put(self, path: str, body: object) -> Answer:
         """PUT a JSON body. Raises GatewayError."""

@@ -1,4 +1,4 @@
-"""`hearth verify`: the log against its checksums, and the stores against the log."""
+"""`hearth verify`: the log against its checksums, its views against the events, and the stores against it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ NAMED = 1_000
 
 def verify(
     repair: Annotated[
-        bool, typer.Option("--repair", help="Bring short-term and long-term memory to what the log says.")
+        bool,
+        typer.Option("--repair", help="Bring views, short-term and long-term memory to what the events say."),
     ] = False,
     user: Annotated[
         str | None, typer.Option("--user", help="Of this user alone.", show_default=False)
@@ -26,9 +27,10 @@ def verify(
     key: ApiKey = "",
     as_json: Json = False,
 ) -> None:
-    """Compare the log with its checksums, and the stores with the log, id by id; needs an admin key.
+    """Compare events with their checksums, the log's views with events, and stores with the log; needs an
+    admin key.
 
-    Exit code 1 if an event is damaged, or if the stores differ and are not repaired.
+    Exit code 1 if an event is damaged or gone, or if views or stores differ and are not repaired.
 
     Example: hearth verify --repair
     """
@@ -36,7 +38,9 @@ def verify(
         found: Answer | None = None
         following: str | None = after
         while following is not None:
-            part = rest.post("/verifications", {"user": user, "after": following, "repair": repair})
+            part = rest.post(
+                "/verifications", {"user": user, "after": following, "repair": repair}, wait=True
+            )
             found = part if found is None else _added(found, part)
             following = part["next"]
             if following is not None:
@@ -44,12 +48,12 @@ def verify(
     if found is None:
         return
     del found["next"]
-    drift = sum(sum(found[store].values()) for store in ("long_term", "short_term"))
+    drift = sum(sum(found[store].values()) for store in ("long_term", "short_term", "views"))
     if as_json:
         say_json(found)
     else:
         _show(found)
-    if found["damages"] or (drift and not repair):
+    if found["damages"] or found["missing"] or (drift and not repair):
         raise typer.Exit(FAILED)
 
 
@@ -70,17 +74,21 @@ def _added(found: Answer, part: Answer) -> Answer:
 
 
 def _show(found: Answer) -> None:
+    damage = f"{found['damages']} damaged, {found['missing']} gone"
     say(
-        f"{found['events']} events of {found['users']} users: {found['damages']} damaged,"
+        f"{found['events']} events of {found['users']} users: {damage},"
         f" {found['redacted']} redacted, {found['unsealed']} without checksums"
     )
     for one in found["damaged"]:
         say(f"  event {one['seq']} ({one['kind']}, {one['id']}): {one['reason']}", style="red")
     columns = ("missing", "extra", "different", "older")
-    stores = (("long-term", "long_term"), ("short-term", "short_term"))
+    stores = (("long-term", "long_term"), ("short-term", "short_term"), ("views", "views"))
     table(
         ("store", *columns), [(shown, *(found[name][column] for column in columns)) for shown, name in stores]
     )
     say(f"{found['records']} records in the log, {found['repaired']} repaired")
+    if found["unfolded"]:
+        why = "an event can't be read, or they went on talking"
+        note(f"{found['unfolded']} users' views were not compared: {why}")
     if found["behind"]:
         note(f"{found['behind']} users' stores were not compared: the worker has yet to file what they said")

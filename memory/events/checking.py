@@ -10,7 +10,7 @@ from hearth.memory.events.archive import ArchiveMoved, stored_body
 from hearth.memory.events.codec import content
 from hearth.memory.events.reads import memories_named, pages_named
 from hearth.memory.events.seal import Content, Envelope, seal_content, seal_envelope
-from hearth.memory.events.sql import USER, Database
+from hearth.memory.events.sql import USER, Database, number_of
 from hearth.memory.events.texts import known_secret
 from hearth.memory.ports import Damaged, EventsChecked
 from hearth.memory.types import Record
@@ -46,12 +46,24 @@ def check(db: Database, tenant: str, user: str, *, after: int, limit: int) -> Ev
             reason = _content(db, secret, about, bytes(content_seal), bytes(body), owner)
         if reason:
             damaged.append(Damaged(seq=int(seq), id=id, kind=kind, reason=reason))
+    following = last if events == limit else None
     return EventsChecked(
         events=events,
         redacted=redacted,
         unsealed=unsealed,
+        missing=_missing(db, tenant, user) if following is None else 0,
         damaged=tuple(damaged),
-        next=last if events == limit else None,
+        next=following,
+    )
+
+
+def _missing(db: Database, tenant: str, user: str) -> int:
+    """Events that were appended, by the count that each append raises, and are there no more."""
+    there = "(SELECT count(*) FROM events e WHERE e.user_id = u.id)"
+    return number_of(
+        db.execute(
+            f"SELECT u.events - {there} FROM users u WHERE u.tenant = ? AND u.name = ?", (tenant, user)
+        )
     )
 
 

@@ -50,7 +50,7 @@ class Table(NamedTuple):
         )
 
 
-USERS = Table("users", ("id",), ("tenant", "name", "generation", "seen"))
+USERS = Table("users", ("id",), ("tenant", "name", "generation", "seen", "events"))
 SECRETS = Table("secrets", ("tenant",), ("tenant", "secret"))
 OTHERS = (
     Table("forgotten", ("user_id", "id"), ("user_id", "id", "at")),

@@ -18,8 +18,11 @@ from hearth.memory.events.sql import tenant_key
 
 logger = logging.getLogger(__name__)
 
-SCHEMA_VERSION = 2
-"""Of schema.sql and what follows it. A higher one is a newer program's, whose file is refused."""
+SCHEMA_VERSION = 3
+"""Of `SCHEMA`. A higher one is a newer program's, whose file is refused."""
+
+SCHEMA = ("schema.sql", "schema_2.sql", "schema_3.sql")
+"""What makes the tables of each version from those of the one before."""
 
 VIEWS_VERSION = 15
 """Of views.sql and the folds. Where the file's differs, the views are folded again at start."""
@@ -32,7 +35,7 @@ _COPIES = (
     " (source TEXT NOT NULL, stage INTEGER NOT NULL, place TEXT NOT NULL, moved INTEGER NOT NULL)"
 )
 """How far a copy of another log is: a table that older files lack."""
-_DATA_KEYS = (
+DATA_KEYS = (
     (
         "CREATE TABLE IF NOT EXISTS data_keys (number INTEGER PRIMARY KEY, user_id INTEGER NOT NULL,"
         " generation INTEGER NOT NULL, version INTEGER NOT NULL, master TEXT NOT NULL, wrapped BLOB NOT NULL)"
@@ -113,10 +116,10 @@ def prepare_schema(db: sqlite3.Connection, path: Path) -> bool:
         _create(db)
     elif version < SCHEMA_VERSION:
         _keep_copy(db, path, version)
-        _upgrade(db)
+        _upgrade(db, version)
     if _scalar(db, "PRAGMA application_id") != APPLICATION_ID:
         raise LogUnavailable(f"{path} is an SQLite file but no Hearth event log: choose another path")
-    for sql in (_COPIES, *_DATA_KEYS):
+    for sql in (_COPIES, *DATA_KEYS):
         db.execute(sql)
     return _scalar(db, "SELECT value FROM meta WHERE key = 'views'") != VIEWS_VERSION
 
@@ -130,8 +133,8 @@ def refuse_other_form(db: sqlite3.Connection, path: Path) -> None:
 
 def _create(db: sqlite3.Connection) -> None:
     db.execute("BEGIN IMMEDIATE")
-    run_script(db, "schema.sql")
-    run_script(db, "schema_2.sql")
+    for script in SCHEMA:
+        run_script(db, script)
     run_script(db, "views.sql")
     db.execute("INSERT INTO meta VALUES ('views', ?)", (VIEWS_VERSION,))
     db.execute(f"PRAGMA application_id={APPLICATION_ID}")
@@ -154,16 +157,18 @@ def _keep_copy(db: sqlite3.Connection, path: Path, version: int) -> None:
     )
 
 
-def _upgrade(db: sqlite3.Connection) -> None:
-    """Give a file of schema 1 what it lacks. Its events have no checksums, which `verify` says."""
+def _upgrade(db: sqlite3.Connection, version: int) -> None:
+    """Give a file of that schema what it lacks. Events of schema 1 have no checksums, which `verify` says."""
     db.execute("BEGIN IMMEDIATE")
-    run_script(db, "schema_2.sql")
-    for (tenant,) in db.execute("SELECT DISTINCT tenant FROM users").fetchall():
-        db.execute(
-            "UPDATE events SET tenant_key = ? WHERE user_id IN (SELECT id FROM users WHERE tenant = ?)",
-            (tenant_key(tenant), tenant),
-        )
-    db.execute("PRAGMA user_version=2")
+    for step in range(version, SCHEMA_VERSION):
+        run_script(db, SCHEMA[step])
+    if version == 1:
+        for (tenant,) in db.execute("SELECT DISTINCT tenant FROM users").fetchall():
+            db.execute(
+                "UPDATE events SET tenant_key = ? WHERE user_id IN (SELECT id FROM users WHERE tenant = ?)",
+                (tenant_key(tenant), tenant),
+            )
+    db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
     db.execute("COMMIT")
 
 

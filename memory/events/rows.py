@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -208,8 +209,12 @@ def append_known(
     """`append` for some of the events that `known` was made for."""
     if unless_held and (held := _held(db, events)):
         raise UnderHold(held)
+    counts: Counter[tuple[str, str]] = Counter()
     for event, encoded in _taken(known, events, drop_stale=drop_stale):
         _write(db, known, event, encoded)
+        counts[event.tenant, event.user] += 1
+    for who, more in sorted(counts.items()):
+        db.execute("UPDATE users SET events = events + ? WHERE id = ?", (more, known.users[who].id))
 
 
 def _held(db: Database, events: Sequence[Event]) -> tuple[str, ...]:

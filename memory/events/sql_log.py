@@ -23,6 +23,7 @@ from hearth.memory.events import (
     mid_term,
     policies,
     reads,
+    refolding,
     rows,
     spending,
     standing,
@@ -52,6 +53,7 @@ from hearth.memory.ports import (
     Spent,
     Standing,
     TenantSegment,
+    ViewsCompared,
     WaitingPage,
     Walk,
     Walked,
@@ -200,6 +202,10 @@ class SqlLog(SqlOffice, ABC):
     async def check(self, tenant: str, user: str, *, after: int = 0, limit: int = 500) -> EventsChecked:
         """See `EventLog.check`."""
         return await self._read(lambda db: checking.check(db, tenant, user, after=after, limit=limit))
+
+    async def compare_views(self, tenant: str, user: str, *, repair: bool = False) -> ViewsCompared:
+        """See `EventLog.compare_views`."""
+        return await refolding.compare_views(self, self._clock, tenant, user, repair=repair)
 
     async def records(self, tenant: str, user: str, *, after: str = "", limit: int = 500) -> list[Record]:
         """See `EventLog.records`."""

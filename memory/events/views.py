@@ -219,10 +219,10 @@ def rebuild(db: Database, events: Callable[[int, int], Sequence[tuple[int, Event
         for user, event in batch:
             fold(db, user, event)
         after = batch[-1][1].seq
-    _fold_tombstones(db)
+    fold_tombstones(db)
 
 
-def _fold_tombstones(db: Database) -> None:
+def fold_tombstones(db: Database) -> None:
     """Keep the place of each forgotten exchange in its session's tree: last, since an erasure on the way
     removes all of its user's.
     """

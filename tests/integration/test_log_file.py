@@ -132,6 +132,7 @@ async def test_a_file_of_the_first_schema_is_brought_up_to_date(tmp_path: Path, 
     await log.start()
     await log.append([memory("from today")])
     assert [e.payload.memory.text for e in await log.read()] == ["from long ago", "from today"]  # type: ignore[union-attr]
+    assert (await log.check("acme", "alice")).missing == 0
     await log.close()
     found = rows(tmp_path / "log.db", "events")["events"]
     assert [len(row[-2]) for row in found] == [0, 16]
@@ -207,7 +208,7 @@ async def test_a_newer_programs_file_is_refused(tmp_path: Path, clock: ManualClo
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA user_version = 99")
     db.close()
-    with pytest.raises(LogUnavailable, match=r"newer Hearth .schema 99, this one knows 2.: upgrade"):
+    with pytest.raises(LogUnavailable, match=r"newer Hearth .schema 99, this one knows 3.: upgrade"):
         await log.start()
     assert len(rows(path, "events")["events"]) == 1
 

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
+from hearth.memory.clock import SystemClock
 from hearth.memory.events.kinds import PageClosed, PageForgotten
 from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.migrating import Installation
-from hearth.memory.opening import LOG_FILE, LONG_TERM, Servers
+from hearth.memory.opening import LOG_FILE, LONG_TERM, Servers, opened_log
 from hearth.memory.replaying import PARTS, Part, _restore_short_term, replay
 from hearth.memory.stores import edge_fresh
 from hearth.memory.stores.edge_fresh import EdgeFresh, finish_switch, settle
@@ -59,6 +60,7 @@ async def test_replayed_state_equals_live_state_after_any_mix_of_operations(tmp_
     assert operations.kills
     views, index = standing.views(tmp_path), standing.long_term(tmp_path, plain())
     words, pages = standing.terms(tmp_path), standing.short_term(tmp_path)
+    await _in_order(tmp_path)
     done = await replayed(tmp_path)
     assert (done.embedded, done.records) == (0, len(index))
     assert standing.views(tmp_path) == views
@@ -67,6 +69,14 @@ async def test_replayed_state_equals_live_state_after_any_mix_of_operations(tmp_
     again = standing.short_term(tmp_path)
     assert all(again[owner].items() >= held.items() for owner, held in pages.items())
     assert all(len(held) <= 10 for held in again.values())
+
+
+async def _in_order(home: Path) -> None:
+    """Each user's views are as they are folded anew, one by one, however they came about."""
+    async with opened_log(home, "process", SystemClock(), Servers()) as log:
+        for user in await log.walk_users(after=0, limit=100):
+            found = await log.compare_views(user.scope.tenant, user.scope.user)
+            assert (found.drift, found.unfolded) == (0, False), user
 
 
 async def test_a_lost_index_is_filled_from_the_log_alone(tmp_path: Path) -> None:
