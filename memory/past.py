@@ -131,6 +131,15 @@ async def tombstones(log: EventLog, tenant: str, user: str) -> list[Event]:
     return [event async for events in read for event in events]
 
 
+def whose(tombstone: Event) -> str:
+    """The isolated agent whose own the forgotten record was; empty for what a user's agents share."""
+    match tombstone.payload:
+        case MemoryForgotten(own_agent=own) | PageForgotten(own_agent=own):
+            return own
+        case _:
+            return ""
+
+
 class Diff(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a user's memories between two moments. Of what was forgotten it has the number alone."""
 

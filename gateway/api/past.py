@@ -14,7 +14,7 @@ from hearth.gateway.api.door import KeyedRoute
 from hearth.gateway.api.fields import Moment, check_past
 from hearth.gateway.api.shapes import MEMORY, WHEN, MemoryOut, example
 from hearth.memory.errors import BadInput
-from hearth.memory.past import difference, past, tombstones
+from hearth.memory.past import difference, past, tombstones, whose
 from hearth.memory.types import Memory, Scope
 
 router = APIRouter(tags=["memories"], route_class=KeyedRoute)
@@ -72,7 +72,7 @@ async def diff(
         raise BadInput("since", since.isoformat(), "a moment that is not after `until`")
     before, after = await past(engine.log, scope.tenant, scope.user, since, second)
     gone = await tombstones(engine.log, scope.tenant, scope.user)
-    mine = [event for event in gone if not scope.isolated or event.agent == scope.agent]
+    mine = [event for event in gone if not scope.isolated or whose(event) == scope.agent]
     found = difference(before, after, mine)
     changed = [(old, new) for old, new in found.changed if reached(scope, new.scope)]
     return DiffOut(

@@ -11,7 +11,14 @@ import msgspec
 from hearth.memory.errors import UnknownEvent
 from hearth.memory.events import rows
 from hearth.memory.events.codec import micros, moment
-from hearth.memory.events.kinds import Event, Payload, SessionSummarised, SessionSwitched
+from hearth.memory.events.kinds import (
+    Event,
+    MemoryForgotten,
+    PageForgotten,
+    Payload,
+    SessionSummarised,
+    SessionSwitched,
+)
 from hearth.memory.events.sql import USER, Condition, Database, Row, marks, tenant_key
 from hearth.memory.filters import fold_text
 from hearth.memory.ports import EventCount, EventFilter, EventsFound, Unreadable
@@ -50,15 +57,15 @@ def find(db: Database, where: EventFilter, *, after: int, before: int | None, li
     )
 
 
-_OWN = (
-    "(e.kind IN ('session.summarised', 'session.switched') OR "
+OWN = (
+    "(e.kind IN ('session.summarised', 'session.switched', 'memory.forgotten', 'page.forgotten') OR "
     + " OR ".join(
         f"EXISTS (SELECT 1 FROM {view} o WHERE o.user_id = e.user_id AND o.id = e.subject AND o.{column} = ?)"
         for view, column in (("exchanges", "own_agent"), ("memories", "own_agent"), ("segments", "owner"))
     )
     + ")"
 )
-"""Whether an event is of an isolated agent's own; two times its name, and its owner."""
+"""Whether an event is of an isolated agent's own, or its payload tells; two times its name, and its owner."""
 
 
 def _place(where: EventFilter) -> Condition:
@@ -82,7 +89,7 @@ def _conditions(db: Database, where: EventFilter) -> Iterator[Condition]:
         if value is not None:
             yield f"e.{column} = ?", [value]
     if where.owner is not None:
-        yield _OWN, [where.agent, where.agent, where.owner]
+        yield OWN, [where.agent, where.agent, where.owner]
     if where.since is not None:
         yield "e.occurred >= ?", [micros(where.since)]
     if where.until is not None:
@@ -96,12 +103,14 @@ def _conditions(db: Database, where: EventFilter) -> Iterator[Condition]:
 
 
 def _is_own(payload: Payload, where: EventFilter) -> bool:
-    """False for what is told of another owner's session: that has no record."""
+    """False for what is told of another owner's session, or of a record that was forgotten: that has none."""
     match payload:
         case SessionSummarised(owner=owner):
             return where.owner in (None, owner)
         case SessionSwitched(isolated=isolated):
             return where.owner is None or isolated
+        case MemoryForgotten(own_agent=own) | PageForgotten(own_agent=own):
+            return where.owner is None or own == where.agent
         case _:
             return True
 

@@ -179,6 +179,8 @@ class MemoryForgotten(msgspec.Struct, frozen=True, kw_only=True, tag="memory.for
 
     memory: str
     reason: str = "requested"
+    own_agent: str = ""
+    """The isolated agent whose own it was, as the log knew when it took this; empty for what agents share."""
 
 
 class MemoryWithdrawn(msgspec.Struct, frozen=True, kw_only=True, tag="memory.withdrawn", tag_field="kind"):
@@ -192,6 +194,8 @@ class PageForgotten(msgspec.Struct, frozen=True, kw_only=True, tag="page.forgott
 
     page: str
     reason: str = "requested"
+    own_agent: str = ""
+    """See MemoryForgotten."""
     decided: bool = False
     """See StepCaptured."""
 

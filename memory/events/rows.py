@@ -210,11 +210,28 @@ def append_known(
     if unless_held and (held := _held(db, events)):
         raise UnderHold(held)
     counts: Counter[tuple[str, str]] = Counter()
-    for event, encoded in _taken(known, events, drop_stale=drop_stale):
+    told = [_told_whose(db, event) for event in events]
+    for event, encoded in _taken(known, told, drop_stale=drop_stale):
         _write(db, known, event, encoded)
         counts[event.tenant, event.user] += 1
     for who, more in sorted(counts.items()):
         db.execute("UPDATE users SET events = events + ? WHERE id = ?", (more, known.users[who].id))
+
+
+def _told_whose(db: Database, event: Event) -> Event:
+    """A tombstone with the isolated agent whose own the record is: once that is gone nothing else tells."""
+    match event.payload:
+        case MemoryForgotten(memory=record, own_agent=""):
+            view = "memories"
+        case PageForgotten(page=record, own_agent=""):
+            view = "exchanges"
+        case _:
+            return event
+    sql = f"SELECT own_agent FROM {view} WHERE user_id = {NAMED} AND id = ?"
+    row = db.execute(sql, (event.tenant, event.user, record)).fetchone()
+    if row is None or not row[0]:
+        return event
+    return msgspec.structs.replace(event, payload=msgspec.structs.replace(event.payload, own_agent=row[0]))
 
 
 def _held(db: Database, events: Sequence[Event]) -> tuple[str, ...]:

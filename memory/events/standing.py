@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from hearth.memory.events.codec import micros, moment
+from hearth.memory.events.finding import OWN
 from hearth.memory.events.mid_term import heat_of
 from hearth.memory.events.sql import USER, Database, marks
 from hearth.memory.ports import Standing
@@ -26,7 +27,8 @@ _LATEST = 20_000
 def standing(db: Database, scope: Scope, *, since: datetime, now: datetime) -> Standing:
     """See `MidTerm.standing`. Statements are sent together before the first answer is read."""
     user, owned = (scope.tenant, scope.user), (scope.tenant, scope.user, scope.owner)
-    only = ("AND m.own_agent = ?", "AND agent = ?", (scope.agent,)) if scope.isolated else ("", "", ())
+    mine = ("AND m.own_agent = ?", (scope.agent,)) if scope.isolated else ("", ())
+    own = (f"AND agent = ? AND {OWN}", (*(scope.agent,) * 3, scope.owner)) if scope.isolated else ("", ())
     waiting = db.execute(
         "SELECT count(*), coalesce(sum(size), 0), count(DISTINCT session), min(occurred) FROM pages"
         f" WHERE user_id = {USER} AND owner = ? AND state = 'active' AND segment IS NULL",
@@ -51,14 +53,14 @@ def standing(db: Database, scope: Scope, *, since: datetime, now: datetime) -> S
     holds = "CASE WHEN m.successor IS NULL AND (m.closed IS NULL OR m.closed > ?) THEN 1 ELSE 0 END"
     memories = db.execute(
         f"SELECT m.type, sum({holds}), count(*) FROM memories m"
-        f" WHERE m.user_id = {USER} AND (m.expires IS NULL OR m.expires > ?) {only[0]} GROUP BY m.type",
-        (micros(now), *user, micros(now), *only[2]),
+        f" WHERE m.user_id = {USER} AND (m.expires IS NULL OR m.expires > ?) {mine[0]} GROUP BY m.type",
+        (micros(now), *user, micros(now), *mine[1]),
     )
     lately = db.execute(
-        "SELECT kind, count(*) FROM (SELECT kind, occurred, agent FROM events"
-        f" WHERE user_id = {USER} AND generation = {_GENERATION} ORDER BY seq DESC LIMIT {_LATEST}) AS latest"
-        f" WHERE occurred >= ? AND kind IN ({marks(FLOW)}) {only[1]} GROUP BY kind",
-        (*user, *user, micros(since), *FLOW, *only[2]),
+        "SELECT kind, count(*) FROM (SELECT kind, occurred, agent, subject, user_id FROM events"
+        f" WHERE user_id = {USER} AND generation = {_GENERATION} ORDER BY seq DESC LIMIT {_LATEST}) AS e"
+        f" WHERE occurred >= ? AND kind IN ({marks(FLOW)}) {own[0]} GROUP BY kind",
+        (*user, *user, micros(since), *FLOW, *own[1]),
     )
     summed = db.execute(
         f"SELECT count(*) FROM summaries WHERE user_id = {USER} AND owner = ? AND lines <> '[]'", owned

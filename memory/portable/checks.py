@@ -140,6 +140,8 @@ def _check_payload(event: Event, now: datetime) -> None:
             _check_owner("event.payload.segment.owner", segment.owner)
         case SegmentVisited(heat=heat):
             _check_heat(heat, now)
+        case MemoryForgotten(own_agent=own) | PageForgotten(own_agent=own) if own:
+            _matches("event.payload.own_agent", own, _NAME, "a name of 1 to 128 characters")
         case SessionSummarised(session=session, owner=owner, lines=lines):
             _check_owner("event.payload.owner", owner)
             for field, name in (("session", session), *(("lines.page", line.page) for line in lines)):

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final
 
-from hearth.memory.errors import StaleGeneration
+from hearth.memory.errors import StaleGeneration, UnknownEvent
 from hearth.memory.events.codec import encode_line
 from hearth.memory.events.kinds import Event
 from hearth.memory.portable.checks import CARRIED
 from hearth.memory.portable.form import FORMAT, VERSION, Header, Writer
 from hearth.memory.portable.parcel import packed
-from hearth.memory.ports import Clock, EventLog
+from hearth.memory.ports import Clock, EventFilter, EventLog
 from hearth.memory.reading import batches
 from hearth.memory.types import Scope
 
@@ -25,7 +25,7 @@ Deciders = Mapping[str, Sequence[str]]
 async def exported(log: EventLog, scope: Scope, *, clock: Clock, deciders: Deciders) -> AsyncIterator[bytes]:
     """The lines of the file, some at a time. What was forgotten is in it as its tombstone alone.
 
-    An isolated scope exports its own agent's events. Raises LogUnavailable, UnknownEvent where another
+    An isolated scope exports what is its agent's own. Raises LogUnavailable, UnknownEvent where another
     version wrote an event, and StaleGeneration where the user was erased meanwhile: what has come until then
     has no footer, and so nobody takes it for a whole file.
     """
@@ -41,18 +41,28 @@ async def exported(log: EventLog, scope: Scope, *, clock: Clock, deciders: Decid
             exported_at=clock.now(),
         )
     )
-    async for found in batches(log, tenant=scope.tenant, user=scope.user, rows=READ_ROWS):
-        own = [event for event in found if _belongs(event, scope)]
+    async for found in _own(log, scope) if scope.isolated else _all(log, scope):
+        own = [event for event in found if isinstance(event.payload, CARRIED)]
         yield await asyncio.to_thread(_lines, writer, own, handled, deciders)
     if await log.generation(scope.tenant, scope.user) != generation:
         raise StaleGeneration
     yield writer.footer()
 
 
-def _belongs(event: Event, scope: Scope) -> bool:
-    if not isinstance(event.payload, CARRIED):
-        return False
-    return not scope.isolated or event.agent == scope.agent
+def _all(log: EventLog, scope: Scope) -> AsyncIterator[Sequence[Event]]:
+    return batches(log, tenant=scope.tenant, user=scope.user, rows=READ_ROWS)
+
+
+async def _own(log: EventLog, scope: Scope) -> AsyncIterator[Sequence[Event]]:
+    """By the owner, not by the agent's name: what others say to an agent of that name is shared."""
+    where = EventFilter(tenant=scope.tenant, user=scope.user, agent=scope.agent, owner=scope.owner)
+    after, ended = 0, False
+    while not ended:
+        found = await log.find(where, after=after, limit=READ_ROWS)
+        if found.unreadable:
+            raise UnknownEvent(found.unreadable[0].kind, 0, found.unreadable[0].reason)
+        yield found.events
+        after, ended = found.next, found.ended
 
 
 def _lines(writer: Writer, events: Sequence[Event], handled: Mapping[str, int], deciders: Deciders) -> bytes:

@@ -30,8 +30,8 @@ async def readable(log: EventLog, scope: Scope, *, now: datetime) -> AsyncIterat
 
 
 async def _memories(log: EventLog, scope: Scope, type: str) -> AsyncIterator[Memory]:
-    agent = scope.agent if scope.isolated else None
-    where = MemoryFilter(types=(type,), include_superseded=True, agent=agent)
+    own = scope.own_agent or None
+    where = MemoryFilter(types=(type,), include_superseded=True, own_agent=own)
     after: tuple[datetime, str] | None = None
     while found := await log.memories(scope.tenant, scope.user, where=where, after=after, limit=_ROWS):
         for memory in found:
@@ -67,21 +67,21 @@ async def _conversations(log: EventLog, scope: Scope) -> AsyncIterator[str]:
     after: tuple[datetime, str] | None = None
     while found := await log.sessions(scope.tenant, scope.user, after=after, limit=_ROWS):
         for session in found:
-            if scope.isolated and session.scope.agent != scope.agent:
+            if scope.isolated and session.scope.owner != scope.owner:
                 continue
             yield f"\n### {_line(session.id)}\n"
-            async for exchange in _exchanges(log, scope, session.id):
+            async for exchange in _exchanges(log, session.scope, session.id):
                 yield _exchange(exchange)
         after = (found[-1].last_at, found[-1].id)
 
 
 async def _exchanges(log: EventLog, scope: Scope, session: str) -> AsyncIterator[Exchange]:
-    """In the order in which they happened. Of each only its place is held, then it is read."""
+    """Those of the scope's owner as they happened. Of each only its place is held, then it is read."""
     places: list[str] = []
     after: tuple[datetime, str] | None = None
     user = (scope.tenant, scope.user)
     while found := await log.exchanges(*user, session=session, after=after, limit=_ROWS):
-        places += [one.id for one in found]
+        places += [one.id for one in found if one.scope.owner == scope.owner]
         after = (found[-1].started_at, found[-1].id)
     for id in reversed(places):
         exchange = await log.exchange(*user, id)

@@ -11,6 +11,7 @@ from hearth.memory.events.kinds import (
     Event,
     MemoryAdded,
     MemoryChanged,
+    MemoryForgotten,
     PageClosed,
     PageForgotten,
     PageMoved,
@@ -86,6 +87,8 @@ def _payload(payload: Payload, scope: Scope, generation: int, mask: Mask) -> Pay
             return replace(payload, owner=_owner(owner, scope), lines=tuple(masked))
         case RecallJudged(note=note):
             return replace(payload, note=mask(note))
+        case MemoryForgotten() | PageForgotten() if scope.isolated:
+            return replace(payload, own_agent=scope.agent)
         case _:
             return payload
 

@@ -201,6 +201,26 @@ async def test_an_isolated_agent_sees_and_changes_its_own_memories_alone(api: Ap
             assert [f["record"]["id"] for f in found] == [expected["id"]]
 
 
+async def test_numbers_of_an_isolated_agent_are_by_the_owner(api: Api) -> None:
+    """What others told an agent of its name, and forgot of that, is in neither of its counts."""
+    since = api.engine.clock.now().isoformat()
+    api.engine.clock.advance(seconds=60)  # type: ignore[attr-defined]
+    async with api.client("alice", **{"x-hearth-agent": "hermit"}) as alice, api.client("hermit") as hermit:
+        for client, count in ((alice, 3), (hermit, 2)):
+            made = [
+                (await client.post("/memories", json={"text": f"Fact {n}."})).json() for n in range(count)
+            ]
+            await client.delete(f"/memories/{made[0]['id']}")
+        api.engine.clock.advance(seconds=60)  # type: ignore[attr-defined]
+        for client, forgotten, added in ((alice, 2, 3), (hermit, 1, 1)):
+            found = (await client.get("/diff", params={"since": since})).json()
+            assert (found["forgotten_memories"], len(found["learned"])) == (forgotten, added)
+        flow = (await hermit.get("/tiers")).json()["flow"]
+        told = (await hermit.get("/events", params={"kinds": ["memory.forgotten"]})).json()["items"]
+    assert flow["memories_added"] == 1  # of those that there still are
+    assert len(told) == 1
+
+
 async def test_scopes_say_what_a_key_may_reach(api: Api) -> None:
     """A person's, an app's and an admin's key each learn their tenant, user, agent and access."""
     wanted = {

@@ -321,3 +321,28 @@ async def test_an_import_goes_on_where_it_was_cut_short(
         taken = await _take(there, file)
         assert (taken.read, taken.added, taken.skipped) == (10, 6, {"known": 4})
         assert await there.engine.count_memories("acme", "alice") == 10
+
+
+async def test_an_isolated_agent_s_file_has_its_own_alone(tmp_path: Path, clock: ManualClock) -> None:
+    """By the owner: not what was said to an agent of its name by keys that share, in sessions of one name
+    too; what was forgotten is told to whose it was.
+    """
+    shared = Scope(tenant="acme", user="alice", agent="hermit", session="s")
+    own = Scope(tenant="acme", user="alice", agent="hermit", session="s", isolated=True)
+    async with open_api(tmp_path, clock=clock) as api:
+        for scope, animal in ((shared, "goats"), (own, "bees")):
+            await api.engine.capture(scope, f"I keep {animal}.", f"Nice {animal}.")
+            gone = await api.engine.remember(scope, f"{animal} that are forgotten")
+            await api.engine.remember(scope, f"Likes {animal}")
+            await api.engine.drain()
+            await api.engine.forget(scope, gone.id)
+        await api.engine.drain()
+        markdown = b"".join([part async for part in api.engine.porter.markdown(own)])
+        everything = b"".join([part async for part in api.engine.porter.markdown(ALICE)])
+        file = await _export(api, own)
+        for told in (markdown, file):
+            assert b"Nice bees." in told
+            assert b"Likes bees" in told
+            assert b"goats" not in told
+        assert b'"memory.forgotten":1' in file.replace(b" ", b"")
+        assert [everything.count(b"I keep " + animal) for animal in (b"goats", b"bees")] == [1, 1]
