@@ -91,19 +91,30 @@ async def decide(
 
 
 async def undo(log: EventLog, asked: Forgetting) -> list[Payload]:
-    """What brings back what the request took out of recall. Raises LogUnavailable."""
+    """What brings back what the request took out of recall. The request itself stays out, unless its own
+    message was what it was about. Raises LogUnavailable.
+    """
     tenant, user = asked.scope.tenant, asked.scope.user
     ours = {*asked.memories, asked.exchange}
+    itself = (asked.exchange, asked.exchange)
     unmarked: list[Payload] = []
     for id in asked.marked:
         page = await log.record(tenant, user, id)
         if isinstance(page, Page):
-            kept = tuple(one for one in page.outdated if one.fact not in ours or one.until is not None)
+            kept = tuple(
+                one
+                for one in page.outdated
+                if one.fact not in ours or one.until is not None or (id, one.fact) == itself
+            )
             unmarked.append(PageOutdated(page=id, outdated=kept))
     return [
         ForgetUndone(exchange=asked.exchange),
         *unmarked,
-        *(PageMoved(page=id, state=state, reason="undone") for id, state in asked.pages.items()),
+        *(
+            PageMoved(page=id, state=state, reason="undone")
+            for id, state in asked.pages.items()
+            if id != asked.exchange or asked.understood == "this"
+        ),
         *[MemoryAdded(memory=memory) for memory in await _as_they_were(log, asked)],
     ]
 

@@ -83,6 +83,25 @@ async def test_a_statement_is_out_of_recall_at_once_and_comes_back_when_undone(a
     assert "undone" in again.text
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Please forget that I live in Bern.", ""),
+        ("My cat is called Mimi. Please forget that I live in Bern.", "Mimi"),
+        ("Don't remember this: I live in Bern.", "I live in Bern"),
+    ],
+)
+async def test_a_request_that_was_undone_is_not_recalled_itself(api: Api, text: str, told: str) -> None:
+    """But what else its message says is, and all of a message that was itself what it was about."""
+    await say(api, "I live in Bern.", "Bern is lovely.")
+    request = await say(api, text, "Fine.")
+    assert (await undo(api, request)).json()["state"] == "undone"
+    seen = await block(api, "Where do I live, and what is my cat called?")
+    assert "Bern" in seen
+    assert told in seen
+    assert "forget" not in seen
+
+
 async def test_after_a_day_it_is_gone_from_the_log_too(api: Api) -> None:
     """What the request named is forgotten for good, as by a deletion, and can't be undone any more."""
     await say(api, "My sister Ana lives in Turin.", "Nice.")
