@@ -26,6 +26,7 @@ from hearth.gateway.ending import Server
 from hearth.gateway.flow import Flow
 from hearth.gateway.life import settled_by
 from hearth.gateway.model import extraction_model
+from hearth.gateway.provider_store import LiteLLMResponses
 from hearth.gateway.runtime import RUNTIME, Gateway
 from hearth.gateway.servers import servers_of
 from hearth.gateway.starting import StartError, late_jobs_allowed, take_routes_apart
@@ -77,6 +78,7 @@ async def running(settings: Settings) -> AsyncIterator[Gateway]:
         ledger=hearth.erasure.ledger,
         model=extraction_model(settings),
         gate=partial(switchboard, folder=hearth.data_dir),
+        providers=LiteLLMResponses(),
     ) as engine:
         gateway = gateway_over(engine, settings)
         beside = [gateway.switchboard.follow(), gateway.flow.daily.follow()]

@@ -25,6 +25,8 @@ from hearth.memory.engine import Engine
 from hearth.memory.erasure.eraser import Eraser
 from hearth.memory.erasure.files import Files
 from hearth.memory.erasure.ledger import Ledger
+from hearth.memory.erasure.provider_held import PLACE as PROVIDER
+from hearth.memory.erasure.provider_held import Providers
 from hearth.memory.erasure.purger import RECORDS_WAIT, Purger
 from hearth.memory.erasure.restoring import apply_ledger
 from hearth.memory.errors import HearthError, LogUnavailable
@@ -120,6 +122,7 @@ async def open_memory(
     ledger: Path | None = None,
     model: ChatModel | None = None,
     gate: Callable[[EventLog], Gate] | None = None,
+    providers: Providers | None = None,
 ) -> AsyncIterator[Engine]:
     """Open the memory that lives in `directory`, made if it is absent, and close it at the end.
 
@@ -132,7 +135,8 @@ async def open_memory(
     score, for tenants that have their own. `settled`: values of the policy that are not Hearth's own; `model`
     reads facts. `gate`: by what is switched in that log, what was captured while it was away gets into it;
     None: all. `ledger`: where erasures are noted outside the log, a file in the folder unless another is
-    given; what the log lacks of it is erased again before this returns. Raises LogUnavailable where the
+    given; what the log lacks of it is erased again before this returns. `providers`: of models, whose kept
+    responses an erasure deletes where this process is the worker too. Raises LogUnavailable where the
     folder can't be used, StoreUnavailable where there is no such embedder or the memory is open elsewhere.
     """
     time_words()  # read now: it would hold up the first call
@@ -145,8 +149,10 @@ async def open_memory(
         outbox = stack.enter_context(closing(_outbox(home, spool, servers, stores, policies, gate)))
         capture = _capture(stores, outbox, ack_seconds, lambda: working.notify())
         known, mine = Ledger(ledger or home / LEDGER), worker == "embedded"
-        eraser = _eraser(stores, own_spool=mine)
-        purger = _purger(stores, eraser, known, servers, _files(home, spool), capture.empty_spool_now)
+        eraser = _eraser(stores, own_spool=mine, providers=mine and providers is not None)
+        purger = _purger(
+            stores, eraser, known, servers, _files(home, spool), capture.empty_spool_now, providers
+        )
         working = _working(stores, policies, purger if mine else None, model)
         engine = Engine(
             **_parts(stores),
@@ -296,18 +302,21 @@ def _files(home: Path, spool: Path | None) -> Files:
     return Files(home, places, spool=spool or home / SPOOL)
 
 
-def _eraser(stores: Stores, *, own_spool: bool = False) -> Eraser:
-    """`own_spool`: whether whoever works at the log's erasures has all captures that wait."""
+def _eraser(stores: Stores, *, own_spool: bool = False, providers: bool = False) -> Eraser:
+    """`own_spool`: whether whoever works at the log's erasures has all captures that wait; `providers`:
+    whether they can ask models' providers.
+    """
     shared = ("shared",) if stores.shared is not None else ()
     spool = ("spool",) if own_spool else ()
     keys = ("keys",) if stores.log.keys.on else ()
+    outside = (PROVIDER,) if providers else ()
     return Eraser(
         log=stores.log,
         office=stores.log,
         mid_term=stores.log,
         long_term=stores.long_term,
         clock=stores.clock,
-        steps=(*keys, "log", "archives", "short_term", "long_term", *shared, *spool, "ledger"),
+        steps=(*keys, "log", "archives", "short_term", "long_term", *shared, *spool, "ledger", *outside),
     )
 
 
@@ -318,6 +327,7 @@ def _purger(
     servers: Servers | None,
     files: Files | None = None,
     emptied: Callable[[], Awaitable[int]] | None = None,
+    providers: Providers | None = None,
 ) -> Purger:
     # A server takes what is removed out of its files by itself.
     wait = timedelta(0) if servers and servers.qdrant else RECORDS_WAIT
@@ -334,6 +344,7 @@ def _purger(
         archiving=_archiving(stores),
         empty_spool=emptied,
         records_wait=wait,
+        providers=providers,
     )
 
 

@@ -33,6 +33,8 @@ from hearth.memory.engine import Engine
 from hearth.memory.erasure.eraser import Eraser
 from hearth.memory.erasure.files import Files
 from hearth.memory.erasure.ledger import Ledger
+from hearth.memory.erasure.provider_held import PLACE as PROVIDER
+from hearth.memory.erasure.provider_held import Providers
 from hearth.memory.erasure.purger import Purger
 from hearth.memory.erasure.restoring import apply_ledger
 from hearth.memory.events.archive import ArchiveFolder
@@ -139,6 +141,7 @@ async def open_api(
     model: ChatModel | None = None,
     life: LifePolicy | None = None,
     settings: Mapping[str, Any] | None = None,
+    providers: Providers | None = None,
 ) -> AsyncIterator[Api]:
     """The API over a log in `home`; `local` says whether callers count as being on this machine.
 
@@ -156,6 +159,7 @@ async def open_api(
         model=model,
         life=life if settings is None or life else LifePolicy.for_embedder(embedder.name),
         settled=settled_by(hearth),
+        providers=providers,
     ) as engine:
         gateway = Gateway(
             settings=Settings(hearth=hearth),
@@ -212,6 +216,7 @@ async def open_engine(
     model: ChatModel | None = None,
     life: LifePolicy | None = None,
     settled: Settled = nothing_settled,
+    providers: Providers | None = None,
 ) -> AsyncIterator[Engine]:
     """An engine over a real log in `home`, with a worker at work and stores in this process."""
     log = SqliteLog(
@@ -230,13 +235,14 @@ async def open_engine(
         ack_seconds=5.0,
         appended=lambda: worker.notify(),
     )
+    outside = () if providers is None else (PROVIDER,)
     eraser = Eraser(
         log=log,
         office=log,
         mid_term=log,
         long_term=long_term,
         clock=clock,
-        steps=("log", "archives", "short_term", "long_term", "spool", "ledger"),
+        steps=("log", "archives", "short_term", "long_term", "spool", "ledger", *outside),
     )
     await ledger.start()
     await apply_ledger(ledger, eraser, log, log, clock)
@@ -262,6 +268,7 @@ async def open_engine(
             files=Files(home, {"log.db": "log"}, spool=home / "spool"),
             archiving=Archiving(log, owner="test"),
             empty_spool=capture.empty_spool_now,
+            providers=providers,
         ),
     )
     engine = Engine(

@@ -62,11 +62,12 @@ class ScannedOut(BaseModel):
 
 
 class HeldByProviderOut(BaseModel):
-    """A response that a model's provider may still keep."""
+    """A response that a model's provider was given to keep."""
 
     response: str
     model: str
     at: datetime
+    gone_at: datetime | None = Field(description="When it was deleted there; null while it may be kept.")
 
 
 RECEIPT: dict[str, Any] = {
@@ -120,7 +121,7 @@ class ReceiptOut(BaseModel):
             steps=[StepOut(place=s.place, done_at=s.done_at, trouble=s.trouble) for s in receipt.steps],
             scan=[ScannedOut(place=s.place, how=s.how, size=s.size, found=s.found) for s in receipt.scan],
             provider_held=[
-                HeldByProviderOut(response=one.response, model=one.model, at=one.at)
+                HeldByProviderOut(response=one.response, model=one.model, at=one.at, gone_at=one.gone_at)
                 for one in receipt.provider_held
             ],
         )

@@ -174,8 +174,7 @@ def _show(receipt: Answer) -> None:
         scans = [(one["place"], one["how"], one["size"], one["found"]) for one in receipt["scan"]]
         table(("place", "scanned", "size", "found"), scans)
     if held := receipt["provider_held"]:
-        say(f"{len(held)} responses may be kept by their providers:")
-        table(
-            ("response", "model", "when"),
-            [(one["response"], one["model"], moment(one["at"])) for one in held],
-        )
+        left = sum(one["gone_at"] is None for one in held)
+        say(f"{len(held)} responses were kept by their providers, {left} may be still:")
+        rows = [(one["response"], one["model"], moment(one["at"]), moment(one["gone_at"])) for one in held]
+        table(("response", "model", "when", "deleted"), rows)

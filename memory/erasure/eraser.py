@@ -14,7 +14,8 @@ import numpy as np
 
 from hearth.memory.erasure.fragments import SALT_BYTES, WINDOW, fragments_of
 from hearth.memory.erasure.office import Inventory, Office
-from hearth.memory.erasure.receipt import Receipt, Step, What
+from hearth.memory.erasure.provider_held import PLACE as PROVIDER
+from hearth.memory.erasure.receipt import ProviderHeld, Receipt, Step, What
 from hearth.memory.erasure.removals import Removal, of_exchange, of_memory, of_session
 from hearth.memory.errors import Held, StaleGeneration, Unavailable, UnderHold
 from hearth.memory.events.kinds import ErasureChanged, Event, Payload, TenantErased, UserErased, happened
@@ -153,7 +154,7 @@ class Eraser:
             unreachable_at=now,
             found=there.sorts or _counted(removal),
             records=gone[:_KEPT_IDS] or there.sample.records,
-            steps=tuple(Step(place=name) for name in self._places(receipt.what)),
+            steps=tuple(Step(place=name) for name in self._places(receipt.what, there.provider_held)),
             provider_held=there.provider_held,
             salt=salt,
             fragments=await asyncio.to_thread(fragments_of, salt, sources),
@@ -210,8 +211,9 @@ class Eraser:
             return sources
         return [*sources, *(np.asarray(one.numbers, np.float32).tobytes() for one in vectors.values())]
 
-    def _places(self, what: What) -> tuple[str, ...]:
-        steps = self._steps if what in ("user", "tenant") else [one for one in self._steps if one != "keys"]
+    def _places(self, what: What, held: Sequence[ProviderHeld]) -> tuple[str, ...]:
+        without = {*(() if what in ("user", "tenant") else ("keys",)), *(() if held else (PROVIDER,))}
+        steps = [one for one in self._steps if one not in without]
         return ("users", *steps) if what == "tenant" else tuple(steps)
 
     async def _noted(self, tenant: str, receipt: Receipt) -> Event:

@@ -14,6 +14,7 @@ from hearth.memory.erasure.eraser import Eraser
 from hearth.memory.erasure.files import Files
 from hearth.memory.erasure.ledger import Entry, Ledger
 from hearth.memory.erasure.office import Office
+from hearth.memory.erasure.provider_held import Deletions, Providers
 from hearth.memory.erasure.receipt import Receipt, Scanned, Step
 from hearth.memory.errors import HearthError, NotFound, UnderHold
 from hearth.memory.events.archiving import Archiving
@@ -50,10 +51,11 @@ class Purger:
         archiving: Archiving | None = None,
         empty_spool: Callable[[], Awaitable[int]] | None = None,
         records_wait: timedelta = RECORDS_WAIT,
+        providers: Providers | None = None,
     ) -> None:
         """`files`: those of an embedded memory; `archiving`: of the log, where it has archives; `empty_spool`
         says how many captures are left in it; `records_wait`: nought where long-term memory has no files to
-        write anew.
+        write anew; `providers`: of models, where this process can ask them.
         """
         self._eraser = eraser
         self._log = log
@@ -67,6 +69,7 @@ class Purger:
         self._archiving = archiving
         self._empty_spool = empty_spool
         self._records_wait = records_wait
+        self._deletions = None if providers is None else Deletions(providers, clock)
 
     async def waits(self) -> bool:
         """Whether there is an erasure that is not over. Raises LogUnavailable."""
@@ -81,6 +84,8 @@ class Purger:
         work = [(tenant, now) for tenant, one in known if (now := await self._released(tenant, one))]
         work = [(tenant, await self._step(tenant, one)) for tenant, one in work]
         work = await self._purged(work)
+        if self._deletions is not None:
+            work = [(tenant, await self._deletions.go_on(one)) for tenant, one in work]
         over = [(tenant, one) for tenant, one in work if not one.pending]
         for tenant, one in await self._scanned(over):
             await self._eraser.write(tenant, one)

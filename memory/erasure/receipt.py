@@ -44,11 +44,13 @@ class Scanned(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProviderHeld(msgspec.Struct, frozen=True, kw_only=True):
-    """A response that a model's provider may keep for `previous_response_id`; Hearth has no hand there."""
+    """A response that a model's provider may keep for `previous_response_id`."""
 
     response: str
     model: str
     at: datetime
+    gone_at: datetime | None = None
+    """When it was deleted there; None while it may be kept."""
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 from uuid import uuid4
 
@@ -250,6 +251,34 @@ def test_case_04_a_kept_response_is_its_owners_alone(
     assert provider.requests == []
     with gateway.client(ALICE) as alice:
         assert alice.post("/v1/responses", json=follow).status_code == 200
+
+
+def test_an_erasure_deletes_what_the_provider_keeps(
+    gateway: GatewayProcess, provider: ScriptedProvider
+) -> None:
+    """By the real wire, with the key of the model that made it, streamed or not; the receipt ends with that.
+    A refusal is told in it, tried again, and held against no model.
+    """
+    ask = {"model": "gpt", "input": "I keep bees."}
+    with gateway.client(APP, **{"x-hearth-user": "leaver"}) as leaver:
+        whole = leaver.post("/v1/responses", json=ask)
+        streamed = leaver.post("/v1/responses", json={**ask, "stream": True})
+        assert (whole.status_code, streamed.status_code) == (200, 200)
+        gateway.drain()
+        provider.clear()
+        provider.reply(status=500, route="stored")
+        erased = leaver.delete("/memory/v1/users/leaver").json()
+        shown: dict[str, Any] = {}
+        for _ in range(300):
+            shown = leaver.get(f"/memory/v1/erasures/{erased['receipt']}").json()
+            if shown["state"] == "purged":
+                break
+            time.sleep(0.1)
+        assert shown["state"] == "purged", shown
+        assert [bool(one["gone_at"]) for one in shown["provider_held"]] == [True, True]
+        deleted = [one.path for one in provider.side if one.method == "DELETE"]
+        assert (len(deleted), len(set(deleted))) == (3, 2), "one was refused at first"
+        assert leaver.post("/v1/responses", json=ask).status_code == 200
 
 
 def test_what_all_tenants_share_at_the_provider_is_for_the_master_key(gateway: GatewayProcess) -> None:

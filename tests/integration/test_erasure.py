@@ -67,6 +67,62 @@ def _bytes(home: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in home.glob("log.db*")}
 
 
+class Kept:
+    """A provider that keeps responses, and does not always answer."""
+
+    def __init__(self) -> None:
+        self.held = {f"resp_{n}" for n in range(12)} | {"resp_old"}
+        self.failing = {"resp_11"}
+        self.asked: list[str] = []
+
+    async def delete(self, response: str) -> None:
+        """See `Providers.delete`."""
+        self.asked.append(response)
+        if response in self.failing:
+            raise StoreUnavailable("the provider", "Timeout on a deletion")
+        self.held.discard(response)
+
+
+async def test_what_a_provider_keeps_is_deleted_there(tmp_path: Path, clock: ManualClock) -> None:
+    """Some at a time, the rest though one fails; that one again after a while, each time a longer one, and
+    until then the receipt is open and says why. What is older than a provider keeps it is left alone.
+    """
+    provider = Kept()
+    async with open_api(tmp_path, clock=clock, providers=provider) as api:
+        said = [(f"resp_{n}", timedelta(seconds=n)) for n in range(12)] + [("resp_old", -timedelta(days=31))]
+        steps = [
+            step(f"x{id}", user_text=SECRET, response_id=id, route="responses", at=START + later)
+            for id, later in said
+        ]
+        await api.engine.log.append([*steps, step("chat", response_id="chatcmpl-1")])
+        clock.advance(seconds=60)
+        erased = await api.engine.erase("acme", "alice")
+        await purged(api)
+        clock.advance(seconds=1)
+        for _ in range(3):
+            await purged(api)
+        assert provider.held == {"resp_11", "resp_old"}
+        assert provider.asked.count("resp_11") == 2, "it is to wait"
+        shown = await receipt(api, erased.receipt)
+        (open_,) = [one for one in shown["steps"] if not one["done_at"]]
+        assert (open_["place"], shown["state"]) == ("provider", "pending")
+        assert "Timeout on a deletion" in open_["trouble"]
+        for times in (2, 3, 3, 3, 3, 4):
+            clock.advance(seconds=1)
+            await purged(api)
+            assert provider.asked.count("resp_11") == times
+        provider.failing.clear()
+        clock.advance(seconds=60)
+        await purged(api)
+        shown = await receipt(api, erased.receipt)
+        assert shown["state"] == "purged"
+        assert {one["response"] for one in shown["provider_held"] if not one["gone_at"]} == {"resp_old"}
+        assert provider.held == {"resp_old"}
+        await tell(api, BOB, "Hello.")
+        none = await api.engine.erase("acme", "bob")
+        assert "provider" not in {one["place"] for one in (await receipt(api, none.receipt))["steps"]}
+
+
 async def test_an_erasure_reaches_archives(api: Api, tmp_path: Path, clock: ManualClock) -> None:
     """What went to an archive before is in no file afterwards, and the receipt says so."""
     await tell(api, ALICE, SECRET)
