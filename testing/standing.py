@@ -24,23 +24,31 @@ from hearth.testing.holes import data_of
 Rows = list[tuple[Any, ...]]
 _SESSION, _PARENT = 5, 9
 """Places of an event's columns, as they are read here."""
+_VISITS = ("drawn", "seen", "visited")
+"""Columns of a page."""
 _ID, _NUMBER = re.compile(r"\b[0-9a-f]{32}\b"), re.compile(r"\d+")
 
 
 def views(home: Path) -> dict[str, Rows]:
     """Every row of every view of the log, heat to the last bit.
 
-    But for segments that left after all of their pages were forgotten: the log has nothing more of these.
+    But for segments that left after all of their pages were forgotten: the log has nothing more of these. Nor
+    has it of visits by an exchange that was forgotten since, which stay counted.
     """
     known = " WHERE seq IN (SELECT seq FROM payloads)"
     with closing(sqlite3.connect(home / LOG_FILE)) as db:
         return {
             view: sorted(
-                db.execute(f"SELECT * FROM {view}{known if view == 'segments' else ''}"),  # noqa: S608 - constants
+                db.execute(f"SELECT {_columns(db, view)} FROM {view}{known if view == 'segments' else ''}"),  # noqa: S608 - constants
                 key=repr,
             )
             for view in (*VIEWS, "users")
         }
+
+
+def _columns(db: sqlite3.Connection, view: str) -> str:
+    named = [row[1] for row in db.execute(f"PRAGMA table_info({view})")]
+    return ", ".join(name for name in named if view != "pages" or name not in _VISITS)
 
 
 def long_term(home: Path, embedder: Embedder) -> dict[Any, tuple[Mapping[str, Any], Mapping[str, Any]]]:

@@ -50,6 +50,8 @@ _COUNTS = {
 """Which rows are compared: a segment whose state went with a forgotten page is told by no event any more, nor
 is on what a concept rests that waits to be made anew.
 """
+_UNTOLD = {"pages": frozenset({"drawn", "seen", "visited"})}
+"""Columns that are not compared: visits stay counted where their exchange was forgotten since."""
 _TEXTS = {"summaries": "lines", "documents": "about", "chunks": "body"}
 """Columns that are encrypted where payloads are, each time otherwise."""
 _EVENTS = (
@@ -250,10 +252,12 @@ def _each(db: Database, whose: _Whose, table: Table) -> Iterator[tuple[tuple[Any
     """The key of each row, but for its user, and a digest of the row."""
     columns = _columns(table)
     at = [columns.index(name) for name in _key(table)]
+    told = [place for place, name in enumerate(columns) if name not in _UNTOLD.get(table.name, ())]
     sql = f"SELECT {', '.join(columns)} FROM {table.name} t WHERE user_id = ?{_COUNTS.get(table.name, '')}"
     for row in db.execute(sql, (whose.row,)):
         plain = _plain(db, whose, table, row)
-        yield tuple(plain[place] for place in at), _number(msgspec.msgpack.encode(plain))
+        digest = _number(msgspec.msgpack.encode([plain[place] for place in told]))
+        yield tuple(plain[place] for place in at), digest
 
 
 def _columns(table: Table) -> list[str]:
