@@ -128,32 +128,28 @@ async def open_memory(
 
     `embedder`: `fast` is USE multilingual v3 (any platform), `quality` is multilingual-e5-small (Linux on
     x86-64, the extra `quality`), `package.module:factory` makes one of your own. `token_tables`: a folder
-    with tiktoken's tables, without which tokens are estimated. `ack_seconds`: how long a capture waits for
-    the log before it goes to `spool`, a folder inside `directory` unless another is given. `servers`: what is
-    held by servers instead of files; one that is down is waited for beside the calls. `worker`: whether this
-    process files what was said, or those of `open_worker` over the same servers. `weights`: of the rank
-    score, for tenants that have their own. `settled`: values of the policy that are not Hearth's own; `model`
-    reads facts. `gate`: by what is switched in that log, what was captured while it was away gets into it;
-    None: all. `ledger`: where erasures are noted outside the log, a file in the folder unless another is
-    given; what the log lacks of it is erased again before this returns. `providers`: of models, whose kept
-    responses an erasure deletes where this process is the worker too. Raises LogUnavailable where the
-    folder can't be used, StoreUnavailable where there is no such embedder or the memory is open elsewhere.
+    with tiktoken's tables, without which tokens are estimated. `ack_seconds`: after which a capture goes to
+    `spool`, in `directory` if none is given. `servers`: what is held by servers instead of files; one that is
+    down is waited for beside the calls. `worker`: this process files what was said, or those of `open_worker`
+    do. `weights`: of the rank score, for tenants that have their own. `settled`: values of the policy that
+    are not Hearth's own; `model` reads facts. `gate`: lets in what was captured while the log was away; None:
+    all. `ledger`: where erasures are noted outside the log, a file in the folder if none is given; what the
+    log lacks of it is erased again before this returns. `providers`: of models, whose kept responses an
+    embedded worker deletes. Raises LogUnavailable for a folder that can't be used, StoreUnavailable for no
+    such embedder and a memory that is open elsewhere.
     """
     time_words()  # read now: it would hold up the first call
     home = _private_folder(Path(directory))
-    async with AsyncExitStack() as stack:
-        stores = await stack.enter_async_context(
-            _opened(home, embedder, durability, clock or SystemClock(), servers or Servers())
-        )
+    opening = _opened(home, embedder, durability, clock or SystemClock(), servers or Servers())
+    async with opening as stores, AsyncExitStack() as stack:
         policies = await _policies(stores, settled)
         outbox = stack.enter_context(closing(_outbox(home, spool, servers, stores, policies, gate)))
         capture = _capture(stores, outbox, ack_seconds, lambda: working.notify())
         known, mine = Ledger(ledger or home / LEDGER), worker == "embedded"
         eraser = _eraser(stores, own_spool=mine, providers=mine and providers is not None)
-        purger = _purger(
-            stores, eraser, known, servers, _files(home, spool), capture.empty_spool_now, providers
-        )
-        working = _working(stores, policies, purger if mine else None, model)
+        emptied, files = capture.empty_spool_now, _files(home, spool)
+        purger = _purger(stores, eraser, known, servers, files, emptied, providers) if mine else None
+        working = _working(stores, policies, purger, model)
         engine = Engine(
             **_parts(stores),
             capture=capture,
