@@ -14,7 +14,7 @@ import msgspec
 import qdrant_edge as qdrant
 import zstandard
 
-from hearth.memory.events.views import VIEWS
+from hearth.memory.events.folds.common import VIEWS
 from hearth.memory.opening import LOG_FILE, LONG_TERM, SHORT_TERM, SPOOL
 from hearth.memory.ports import Embedder
 from hearth.memory.stores.edge_index import EdgeIndex

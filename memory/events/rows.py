@@ -12,6 +12,7 @@ from hearth.memory.errors import BadInput, PrivateSession, StaleGeneration, Unde
 from hearth.memory.events import views
 from hearth.memory.events.archive import payload_of
 from hearth.memory.events.codec import Encoded, encode, micros, moment
+from hearth.memory.events.folds import common
 from hearth.memory.events.kinds import (
     UNKNOWN,
     Event,
@@ -116,7 +117,7 @@ class Known:
         named = [
             (e.id, e.tenant, e.user, subject, e.session)
             for e in events
-            for subject in {views.subject_of(e.payload), views.session_mark(e)}
+            for subject in {views.subject_of(e.payload), common.session_mark(e)}
         ]
         for at in range(0, len(named), _NAMED_AT_ONCE):
             self._look_up(db, named[at : at + _NAMED_AT_ONCE])
@@ -132,13 +133,13 @@ class Known:
     def forgotten_at(self, event: Event, subject: str) -> int | None:
         """When what the event is about, or the session that a step is in, was forgotten."""
         who = (event.tenant, event.user)
-        marked = (self.forgotten.get((*who, name)) for name in (subject, views.session_mark(event)))
+        marked = (self.forgotten.get((*who, name)) for name in (subject, common.session_mark(event)))
         return max((at for at in marked if at is not None), default=None)
 
     def began_after_erasure(self, event: Event) -> bool:
         """Whether the event is of the user's present generation by its time, with clocks that differ."""
         erased = self.erased[event.tenant, event.user]
-        return erased == 0 or micros(event.occurred_at - views.CLOCK_SKEW) > erased
+        return erased == 0 or micros(event.occurred_at - common.CLOCK_SKEW) > erased
 
     def key(self, db: Database, user: int, who: tuple[str, str]) -> Encrypts:
         """By what the user's payloads are encrypted, made at first use."""
@@ -306,7 +307,7 @@ def _write(db: Database, known: Known, event: Event, encoded: Encoded) -> None:
         user = _add_user(db, event, known.users[who].generation)
         known.users[who] = known.users[who]._replace(id=user)
     seq = known.places.following(*who)
-    occurred = min(event.occurred_at, now + views.CLOCK_SKEW)
+    occurred = min(event.occurred_at, now + common.CLOCK_SKEW)
     subject = views.subject_of(event.payload)
     refused = views.refused(event, occurred, known.forgotten_at(event, subject))
     named = (event.id, *who, encoded.kind, event.agent, event.generation)
@@ -360,7 +361,7 @@ def _remember(known: Known, event: Event) -> None:
         case MemoryForgotten(memory=subject) | PageForgotten(page=subject):
             known.forgotten[tenant, name, subject] = micros(event.occurred_at)
         case SessionForgotten():
-            known.forgotten[tenant, name, views.session_mark(event)] = micros(event.occurred_at)
+            known.forgotten[tenant, name, common.session_mark(event)] = micros(event.occurred_at)
         case TenantErased(generation=base):
             known.users = {
                 (of, user): had._replace(base=base) if of == tenant else had
