@@ -23,6 +23,7 @@ from hearth.memory.events import rows, texts, views
 from hearth.memory.events.copy_tables import OTHERS, Table
 from hearth.memory.events.data_keys import Keyring
 from hearth.memory.events.database import DATA_KEYS, SCHEMA, run_script, translated
+from hearth.memory.events.folds import common
 from hearth.memory.events.sql import Database, Row, marks, number_of
 from hearth.memory.events.sqlite import SqliteDatabase
 from hearth.memory.ports import Clock, ViewsCompared
@@ -32,7 +33,7 @@ T = TypeVar("T")
 COMPARED = tuple(
     table
     for table in OTHERS
-    if "user_id" in table.columns and table.name in views.VIEWS and table.name != "step_keys"
+    if "user_id" in table.columns and table.name in common.VIEWS and table.name != "step_keys"
 )
 """The views that a user's events alone make."""
 TRIES = 3
