@@ -23,6 +23,7 @@ from hearth.memory.encryption.master import MasterKeys
 from hearth.memory.encryption.stores import EncryptedShared, EncryptedShortTerm
 from hearth.memory.engine import Engine
 from hearth.memory.erasure.eraser import Eraser
+from hearth.memory.erasure.errands import Errands
 from hearth.memory.erasure.files import Files
 from hearth.memory.erasure.ledger import Ledger
 from hearth.memory.erasure.provider_held import PLACE as PROVIDER
@@ -134,9 +135,8 @@ async def open_memory(
     do. `weights`: of the rank score, for tenants that have their own. `settled`: values of the policy that
     are not Hearth's own; `model` reads facts. `gate`: lets in what was captured while the log was away; None:
     all. `ledger`: where erasures are noted outside the log, a file in the folder if none is given; what the
-    log lacks of it is erased again before this returns. `providers`: of models, whose kept responses an
-    embedded worker deletes. Raises LogUnavailable for a folder that can't be used, StoreUnavailable for no
-    such embedder and a memory that is open elsewhere.
+    log lacks of it is erased again before this returns. `providers`: of models, which erasures reach. Raises
+    LogUnavailable for a bad folder, StoreUnavailable for no such embedder and a memory open elsewhere.
     """
     time_words()  # read now: it would hold up the first call
     home = _private_folder(Path(directory))
@@ -146,7 +146,7 @@ async def open_memory(
         outbox = stack.enter_context(closing(_outbox(home, spool, servers, stores, policies, gate)))
         capture = _capture(stores, outbox, ack_seconds, lambda: working.notify())
         known, mine = Ledger(ledger or home / LEDGER), worker == "embedded"
-        eraser = _eraser(stores, own_spool=mine, providers=mine and providers is not None)
+        eraser = _eraser(stores, own_spool=mine, providers=providers is not None)
         emptied, files = capture.empty_spool_now, _files(home, spool)
         purger = _purger(stores, eraser, known, servers, files, emptied, providers) if mine else None
         working = _working(stores, policies, purger, model)
@@ -161,7 +161,8 @@ async def open_memory(
             eraser=eraser,
         )
         await stack.enter_async_context(_forgetting_again(known, eraser, stores))
-        await stack.enter_async_context(_following(policies.follow()))
+        errands = _errands(None if mine else providers, eraser, stores)
+        await stack.enter_async_context(_following(policies.follow(), *errands))
         await stack.enter_async_context(_at_work(working, capture, outbox, stores.log))
         await stack.enter_async_context(_following(engine.knowledge.follow()))
         yield engine
@@ -205,14 +206,15 @@ async def _at_work(working: Working, capture: Capture, outbox: Spool, log: Event
 
 
 @asynccontextmanager
-async def _following(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+async def _following(*work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     """Sees what other processes do, beside the calls."""
-    following = asyncio.create_task(work)
+    following = [asyncio.create_task(one) for one in work]
     try:
         yield
     finally:
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
+        for task in following:
+            task.cancel()
+        await asyncio.gather(*following, return_exceptions=True)
 
 
 @asynccontextmanager
@@ -233,7 +235,7 @@ async def open_worker(
     home = _private_folder(Path(directory))
     async with _opened(home, embedder, durability, SystemClock(), servers) as stores:
         policies = await _policies(stores, settled)
-        known, eraser = Ledger(ledger or home / LEDGER), _eraser(stores)
+        known, eraser = Ledger(ledger or home / LEDGER), _eraser(stores, providers=True)
         purger = _purger(stores, eraser, known, servers)
         worker = _worker(stores, policies, purger, model)
         async with _forgetting_again(known, eraser, stores), _following(policies.follow()):
@@ -314,6 +316,14 @@ def _eraser(stores: Stores, *, own_spool: bool = False, providers: bool = False)
         clock=stores.clock,
         steps=(*keys, "log", "archives", "short_term", "long_term", *shared, *spool, "ledger", *outside),
     )
+
+
+def _errands(providers: Providers | None, eraser: Eraser, stores: Stores) -> list[Coroutine[Any, Any, None]]:
+    """What is left of erasures to a process that can ask providers and is no worker; none without them."""
+    if providers is None:
+        return []
+    log = stores.log
+    return [Errands(providers, eraser=eraser, office=log, consumers=log, clock=stores.clock).follow()]
 
 
 def _purger(

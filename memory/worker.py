@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, suppress
 from datetime import timedelta
-from functools import partial
 from typing import Protocol, TypedDict, runtime_checkable
 
 import msgspec
 
 from hearth.memory import metrics
+from hearth.memory.alone import PURGING, alone
 from hearth.memory.archival import Archival
 from hearth.memory.concept_decider import ConceptDecider
 from hearth.memory.crowding import Crowding
@@ -34,7 +34,6 @@ from hearth.memory.ports import (
     Consumers,
     EventLog,
     Extractor,
-    Lease,
     LongTerm,
     MidTerm,
     ShortTerm,
@@ -51,8 +50,6 @@ from hearth.memory.working import WorkerHealth, progress
 logger = logging.getLogger(__name__)
 
 
-PURGING = "purge"
-"""The lease of whoever goes on with erasures."""
 EXTRACTION_LEASE = 180.0
 """Seconds after which another worker goes on where one that waited for a model has died: longer than a model
 may take for all that is asked of it at once.
@@ -346,24 +343,5 @@ class Worker:
                 await self._long_term.mark_rebuilt()
                 logger.info("long-term memory was filled from the log: %d events", events)
 
-    @asynccontextmanager
-    async def _alone(self, work: str) -> AsyncIterator[bool]:
-        """Whether the work is this worker's until the end, and no other one's."""
-        take = partial(self._consumers.lease, work, 0, owner=self._owner)
-        if await take(seconds=self._timing.lease) is None:
-            yield False
-            return
-        renewing = asyncio.create_task(self._renew(take))
-        try:
-            yield True
-        finally:
-            renewing.cancel()
-            await asyncio.gather(renewing, return_exceptions=True)
-            await take(seconds=0)
-
-    async def _renew(self, take: Callable[..., Awaitable[Lease | None]]) -> None:
-        """While the log can't be asked the lease may run out: then another worker does the same beside."""
-        while True:
-            await asyncio.sleep(self._timing.lease / 3)
-            with suppress(Unavailable):
-                await take(seconds=self._timing.lease)
+    def _alone(self, work: str) -> AbstractAsyncContextManager[bool]:
+        return alone(self._consumers, work, owner=self._owner, seconds=self._timing.lease)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -142,6 +142,7 @@ async def open_api(
     life: LifePolicy | None = None,
     settings: Mapping[str, Any] | None = None,
     providers: Providers | None = None,
+    elsewhere: Sequence[str] = (),
 ) -> AsyncIterator[Api]:
     """The API over a log in `home`; `local` says whether callers count as being on this machine.
 
@@ -160,6 +161,7 @@ async def open_api(
         life=life if settings is None or life else LifePolicy.for_embedder(embedder.name),
         settled=settled_by(hearth),
         providers=providers,
+        elsewhere=elsewhere,
     ) as engine:
         gateway = Gateway(
             settings=Settings(hearth=hearth),
@@ -217,8 +219,12 @@ async def open_engine(
     life: LifePolicy | None = None,
     settled: Settled = nothing_settled,
     providers: Providers | None = None,
+    elsewhere: Sequence[str] = (),
 ) -> AsyncIterator[Engine]:
-    """An engine over a real log in `home`, with a worker at work and stores in this process."""
+    """An engine over a real log in `home`, with a worker at work and stores in this process.
+
+    `elsewhere`: steps of receipts that others than this worker do.
+    """
     log = SqliteLog(
         home / "log.db", durability="process", clock=clock, archive=ArchiveFolder(home / "archive")
     )
@@ -235,7 +241,7 @@ async def open_engine(
         ack_seconds=5.0,
         appended=lambda: worker.notify(),
     )
-    outside = () if providers is None else (PROVIDER,)
+    outside = elsewhere if providers is None else (PROVIDER,)
     eraser = Eraser(
         log=log,
         office=log,

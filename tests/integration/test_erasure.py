@@ -13,7 +13,10 @@ from typing import Any
 
 import pytest
 
+from hearth.memory.alone import PURGING, alone
+from hearth.memory.erasure.errands import Errands
 from hearth.memory.erasure.files import Files
+from hearth.memory.erasure.provider_held import PLACE as PROVIDER
 from hearth.memory.erasure.purger import RECORDS_WAIT
 from hearth.memory.errors import StaleGeneration, StoreUnavailable
 from hearth.memory.events.archiving import Archiving
@@ -121,6 +124,37 @@ async def test_what_a_provider_keeps_is_deleted_there(tmp_path: Path, clock: Man
         await tell(api, BOB, "Hello.")
         none = await api.engine.erase("acme", "bob")
         assert "provider" not in {one["place"] for one in (await receipt(api, none.receipt))["steps"]}
+
+
+async def test_gateways_have_it_deleted_where_workers_are_elsewhere(
+    tmp_path: Path, clock: ManualClock
+) -> None:
+    """In turns with one another and with the workers, which end the receipt."""
+    provider = Kept()
+    provider.failing.clear()
+    async with open_api(tmp_path, clock=clock, elsewhere=(PROVIDER,)) as api:
+        log = api.engine.log
+        said = [step(f"x{n}", response_id=f"resp_{n}", route="responses", at=START) for n in range(12)]
+        await log.append(said)
+        erased = await api.engine.erase("acme", "alice")
+        await purged(api)
+        gateways = [
+            Errands(provider, eraser=api.engine.eraser, office=log, consumers=log, clock=clock)
+            for _ in range(2)
+        ]
+        async with alone(log, PURGING, owner="worker", seconds=60) as mine:
+            await gateways[0].tick()
+            assert (mine, provider.asked) == (True, [])
+        await gateways[0].tick()
+        assert len(provider.held) == 13 - 8
+        await purged(api)
+        shown = await receipt(api, erased.receipt)
+        assert [one["place"] for one in shown["steps"] if not one["done_at"]] == ["provider"]
+        await gateways[1].tick()
+        await purged(api)
+        shown = await receipt(api, erased.receipt)
+        assert (shown["state"], provider.held) == ("purged", {"resp_old"})
+        assert all(one["gone_at"] for one in shown["provider_held"])
 
 
 async def test_an_erasure_reaches_archives(api: Api, tmp_path: Path, clock: ManualClock) -> None:

@@ -33,6 +33,7 @@ BOUNDARIES = {
     "memory/stores/edge_collection.py:_open": "a shard that does not open is set aside and rebuilt",
     "memory/stores/vector_child_service.py:_guarded": "one ask must not end the thread that answers others",
     "memory/stores/vector_child_turns.py:embed": "an embedder is foreign code; words alone still answer",
+    "memory/erasure/errands.py:follow": "a look that fails is taken again, and stops nothing else",
     "memory/worker.py:_purge_all": "an erasure that fails is tried again, and stops nothing else",
     "memory/projecting.py:_project": "a replay goes on past an event that fails",
     "memory/parked.py:retry_all": "a parked event that fails again keeps no other from its turn",
