@@ -21,6 +21,7 @@ from hearth.testing.provider import ScriptedProvider
 from tests.acceptance.conftest import (
     ADMIN,
     ALICE,
+    APP,
     GatewayProcess,
     start,
     start_worker,
@@ -100,6 +101,24 @@ def test_workers_elsewhere_file_what_was_said(gateway: GatewayProcess, servers: 
     answer = ask(gateway, user, QUESTION)
     assert (answer.headers["x-hearth-status"], answer.recalled) == ("ok", 1)
     assert servers.shim.did("upsert")
+
+
+def test_an_erasure_reaches_the_provider_though_workers_are_elsewhere(
+    gateway: GatewayProcess, provider: ScriptedProvider, user: str
+) -> None:
+    """Gateways have the response deleted, one of them; the workers do the rest and end the receipt."""
+    assert ask(gateway, user, SAID, route="responses").status == 200
+    gateway.drain()
+    provider.clear()
+    with gateway.client(APP, **{"x-hearth-user": user}) as client:
+        erased = client.delete(f"/memory/v1/users/{user}").json()
+        wait_until(
+            lambda: client.get(f"/memory/v1/erasures/{erased['receipt']}").json()["state"] == "purged",
+            seconds=60,
+        )
+        (held,) = client.get(f"/memory/v1/erasures/{erased['receipt']}").json()["provider_held"]
+    assert held["gone_at"]
+    assert [one.method for one in provider.side] == ["DELETE"]
 
 
 def test_calls_of_one_session_at_once_lose_and_double_nothing(gateway: GatewayProcess, user: str) -> None:
