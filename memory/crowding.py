@@ -13,7 +13,7 @@ from hearth.memory.policies import PolicyOf
 from hearth.memory.ports import Clock, EventLog, MidTerm, TenantSegment
 from hearth.memory.tiers.crowding import Reason, crowded_out, over
 from hearth.memory.tiers.heat import HeatPolicy
-from hearth.memory.tiers.segments import Limits
+from hearth.memory.tiers.limits import Limits
 from hearth.memory.types import agent_in
 
 _NAMESPACE: Final = uuid5(NAMESPACE_URL, "hearth:crowding")

@@ -27,7 +27,8 @@ from hearth.memory.ports import EventLog, KnownSegment, MidTerm, Standing
 from hearth.memory.story import Story, Subject, chapters, subject_in
 from hearth.memory.tiers.heat import HeatPolicy, order, warmth
 from hearth.memory.tiers.keywords import readable
-from hearth.memory.tiers.segments import Evicted, Limits, leaving
+from hearth.memory.tiers.limits import Limits
+from hearth.memory.tiers.segments import Evicted, leaving
 from hearth.memory.timeline import HeatPoint, heat_points
 from hearth.memory.types import Page, Scope, Segment
 

@@ -24,8 +24,8 @@ from hearth.memory.opening import SPOOL, Servers
 from hearth.memory.replaying import PARTS, replay
 from hearth.memory.tiers.heat import HeatPolicy
 from hearth.memory.tiers.life import LifePolicy
+from hearth.memory.tiers.limits import Limits
 from hearth.memory.tiers.overflow import ShortTermPolicy
-from hearth.memory.tiers.segments import Limits
 from hearth.memory.types import PlacedBlock, Ranked, Ranking, Scope, Step, ToolUse
 from hearth.testing.embedded import opened
 

@@ -17,8 +17,8 @@ from typing import Any
 from hearth.memory.engine import Engine
 from hearth.memory.errors import NotFound
 from hearth.memory.tiers.life import LifePolicy
+from hearth.memory.tiers.limits import Limits
 from hearth.memory.tiers.overflow import ShortTermPolicy
-from hearth.memory.tiers.segments import Limits
 from hearth.memory.types import Scope
 from hearth.testing.embedded import opened
 

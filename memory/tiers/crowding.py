@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from hearth.memory.tiers.segments import Limits
+from hearth.memory.tiers.limits import Limits
 from hearth.memory.types import Segment
 
 Reason: TypeAlias = Literal["tenant segments", "tenant pages", "tenant bytes", "age"]

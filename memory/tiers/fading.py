@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple, TypeAlias
 
 from hearth.memory.tiers.heat import Heat, HeatPolicy, order
-from hearth.memory.tiers.segments import Limits
+from hearth.memory.tiers.limits import Limits
 
 Reason: TypeAlias = Literal["episodes", "episode bytes"]
 """The limit for which an episode goes."""

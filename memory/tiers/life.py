@@ -11,8 +11,9 @@ from hearth.memory.extract.personal import KINDS, Personal
 from hearth.memory.tiers.concepts import ConceptPolicy
 from hearth.memory.tiers.heat import HeatPolicy
 from hearth.memory.tiers.layers import Effective, Value
+from hearth.memory.tiers.limits import Limits
 from hearth.memory.tiers.overflow import ShortTermPolicy
-from hearth.memory.tiers.segments import COSINES, Limits, SegmentPolicy
+from hearth.memory.tiers.segments import COSINES, SegmentPolicy
 
 PARTS: Final = (
     *("short_term", "segments", "heat", "limits", "retention", "extraction", "concepts"),

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hearth.memory.tiers.heat import Heat, HeatPolicy, order
 from hearth.memory.tiers.keywords import counted, leading, overlap
+from hearth.memory.tiers.limits import Limits
 from hearth.memory.types import Embedding, Segment, Vector
 
 Reason: TypeAlias = Literal["segments", "pages", "bytes", "age", "session segments"]
@@ -47,28 +48,6 @@ class SegmentPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Pages that a segment has to gain before it is summed up again."""
     most_pages: int = 50
     """Pages after which a segment takes no more: a topic without end says nothing of any."""
-
-
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of a user's dialogue stays in mid-term memory; None: any amount."""
-
-    segments: int | None = 2_000
-    """MemoryOS's capacity."""
-    pages: int | None = None
-    bytes: int | None = None
-    """Of the pages' texts."""
-    days: float | None = None
-    """Since a segment was last touched."""
-    session_segments: int | None = None
-    """Whose latest page is of one session."""
-    episodes: int | None = 2_000
-    """Of segments that have left."""
-    episode_bytes: int | None = None
-    """Of their texts."""
-    tenant_segments: int | None = None
-    """Of all users of the tenant together, as are the next two."""
-    tenant_pages: int | None = None
-    tenant_bytes: int | None = None
 
 
 class Evicted(NamedTuple):

@@ -157,7 +157,7 @@ async def test_the_log_is_read_in_order_and_followed(api: Api) -> None:
         rest = (await admin.get("/events", params={"after": after})).json()["items"]
         (forgotten,) = (one for one in rest if not one["kind"].startswith("erasure."))
         assert forgotten["kind"] == "memory.forgotten"
-        assert forgotten["payload"] == {"memory": added[0], "reason": "requested"}
+        assert forgotten["payload"] == {"memory": added[0], "reason": "requested", "own_agent": ""}
         params = {"kinds": "memory.added", "user": "u1"}
         mine = (await admin.get("/events", params=params)).json()["items"]
         assert [event["payload"]["memory"]["id"] for event in mine] == [added[1], added[3]]

@@ -14,8 +14,8 @@ import pytest
 from hearth.memory.events.kinds import PageMoved
 from hearth.memory.tiers.heat import HeatPolicy
 from hearth.memory.tiers.life import LifePolicy
+from hearth.memory.tiers.limits import Limits
 from hearth.memory.tiers.overflow import ShortTermPolicy
-from hearth.memory.tiers.segments import Limits
 from hearth.memory.types import CandidateFact, Memory, Page, Scope
 from tests.api import Api, open_api
 from tests.events import ManualClock

@@ -22,8 +22,8 @@ from hearth.memory.events.kinds import (
 from hearth.memory.ports import KnownSegment
 from hearth.memory.tiers.heat import Heat, HeatPolicy, touch, warmth, with_page
 from hearth.memory.tiers.life import LifePolicy, RetentionPolicy
+from hearth.memory.tiers.limits import Limits
 from hearth.memory.tiers.overflow import ShortTermPolicy
-from hearth.memory.tiers.segments import Limits
 from hearth.memory.types import Page, Scope
 from tests.api import Api, open_api
 from tests.events import ManualClock

@@ -12,9 +12,9 @@ from msgspec import structs
 from hearth.memory.tiers.fading import Left, fading
 from hearth.memory.tiers.heat import Heat, HeatPolicy, order, touch
 from hearth.memory.tiers.keywords import keywords
+from hearth.memory.tiers.limits import Limits
 from hearth.memory.tiers.overflow import ShortTermPolicy, Waiting, overflow
 from hearth.memory.tiers.segments import (
-    Limits,
     PageShape,
     SegmentPolicy,
     begun,
