@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from hearth.gateway.api.access import Reader, TheEngine
 from hearth.gateway.api.door import KeyedRoute
+from hearth.gateway.api.fields import Moment
 from hearth.gateway.api.shapes import MEMORY_ID, WHEN, example
 from hearth.memory.tiers.persona import Entry
 
@@ -77,10 +79,16 @@ class PersonaOut(BaseModel):
 
 
 @router.get("/persona")
-async def get_persona(caller: Reader, engine: TheEngine) -> PersonaOut:
+async def get_persona(
+    caller: Reader,
+    engine: TheEngine,
+    as_of: Annotated[
+        Moment | None, Query(description="What held at that moment, by what is known now.")
+    ] = None,
+) -> PersonaOut:
     """Read what is known of a user, and what the agent (`x-hearth-agent`) has agreed on with them."""
     scope = caller.scope()
-    found = await engine.persona(scope)
+    found = await engine.persona(scope, as_of=as_of)
     return PersonaOut(
         user=scope.user,
         agent=scope.agent,

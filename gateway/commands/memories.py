@@ -174,6 +174,7 @@ def search(
 
 
 def persona(
+    as_of: AsOf = None,
     user: User = "",
     url: Url = DEFAULT_URL,
     key: ApiKey = "",
@@ -184,7 +185,7 @@ def persona(
     Example: hearth persona
     """
     with gateway(url, key, user) as rest:
-        found = rest.get("/persona")
+        found = rest.get("/persona", as_of=as_of)
     if as_json:
         say_json(found)
         return

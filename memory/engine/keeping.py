@@ -150,17 +150,20 @@ class Keeping(Parts):
         ]
         return sorted(same, key=lambda one: (one.occurred_at, one.id))
 
-    async def persona(self, scope: Scope) -> Persona:
-        """What is known of the user, and what the agent has agreed on with them. Raises LogUnavailable."""
+    async def persona(self, scope: Scope, *, as_of: datetime | None = None) -> Persona:
+        """What is known of the user, and what the agent has agreed on with them. Raises LogUnavailable.
+
+        `as_of`: what held at that moment, by what is known now.
+        """
         found = await latest_memories(
             self.log,
             scope.tenant,
             scope.user,
-            MemoryFilter(types=("fact", "persona")),
+            MemoryFilter(types=("fact", "persona"), as_of=as_of),
             most=PERSONA_FACTS,
             wanted=lambda one: not scope.isolated or one.scope.owner == scope.owner,
         )
-        return persona(found, scope, self.clock.now())
+        return persona(found, scope, as_of or self.clock.now())
 
     async def pin_segment(self, scope: Scope, segment: str, *, pinned: bool) -> None:
         """Keep a live segment whatever its heat, or no longer; the worker sees to it within a moment.

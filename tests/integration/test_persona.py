@@ -128,3 +128,18 @@ def test_what_is_pinned_does_not_fade() -> None:
     old = START + timedelta(days=720)
     assert strength(Memory(id="a", pinned=True, **given, **times), old) == 0.9
     assert strength(Memory(id="a", **given, **times), old) < 0.1
+
+
+async def test_the_persona_of_an_earlier_moment_is_what_held_then(api: Api) -> None:
+    """By what is known now: where the user lived before they moved."""
+    async with api.client("alice") as alice:
+        for value, since in (("Bern", "2025-01-01T00:00:00Z"), ("Lisbon", "2026-01-01T00:00:00Z")):
+            fact = {"type": "fact", "text": f"I live in {value}.", "attribute": "residence", "value": value}
+            assert (await alice.post("/memories", json={**fact, "valid_from": since})).status_code == 201
+        then = await alice.get("/persona", params={"as_of": "2025-06-01T00:00:00Z"})
+        now = await alice.get("/persona")
+        homes = [
+            [one["value"] for one in answer.json()["profile"] if one["attribute"] == "residence"]
+            for answer in (then, now)
+        ]
+        assert homes == [["Bern"], ["Lisbon"]]
