@@ -162,10 +162,14 @@ def events(
     """
     asked = {"kinds": kinds, "words": words or None, "tags": tags, "metadata": metadata, "trace": trace}
     asked |= {"since": since, "until": until, "session": session, "agent": agent}
+    if follow and latest:
+        raise typer.BadParameter("what comes is read in its order", param_hint="--latest with --follow")
+    if stats and any(asked.values()):
+        raise typer.BadParameter("no filter but --user", param_hint="--stats")
     if installation:
         asked |= {"user": user, "follow": follow, "stats": stats}
         found = _events(installation_events(config, asked), after or 0, limit, latest=latest)
-        _show_events(*found, lines=lines, as_json=as_json)
+        _show_events(*found, limit, lines=lines, as_json=as_json)
         return
     with gateway(url, key, user) as rest:
         if stats:
@@ -174,7 +178,7 @@ def events(
             _follow(rest, asked, after, lines=lines or as_json)
         else:
             found = _events(partial(rest.get, "/events", **asked), after or 0, limit, latest=latest)
-            _show_events(*found, lines=lines, as_json=as_json)
+            _show_events(*found, limit, lines=lines, as_json=as_json)
 
 
 def _events(ask: Callable[..., Answer], after: int, limit: int, *, latest: bool) -> tuple[list[Answer], int]:
@@ -213,7 +217,7 @@ def _note_unreadable(page: Answer) -> None:
         )
 
 
-def _show_events(found: list[Answer], end: int, *, lines: bool, as_json: bool) -> None:
+def _show_events(found: list[Answer], end: int, limit: int, *, lines: bool, as_json: bool) -> None:
     if as_json:
         say_json({"items": found, "next": end})
     elif lines:
@@ -221,7 +225,8 @@ def _show_events(found: list[Answer], end: int, *, lines: bool, as_json: bool) -
             say_json(event)
     else:
         table(("seq", "when", "kind", "user", "about"), [_row(event) for event in found])
-        note(f"the rest begins at {end}; --json and --lines show payloads whole")
+        rest = f"the rest begins at {end}; " if len(found) == limit else ""
+        note(f"{rest}--json and --lines show payloads whole")
 
 
 def _row(event: Answer) -> tuple[object, ...]:

@@ -188,3 +188,13 @@ def test_a_policy_is_set_and_lifted_without_a_restart(run: Run) -> None:
     for name, whose in (("heat.visit", ()), ("facts", ("--agent", "quiz"))):
         assert run("policy", "unset", name, *whose, key="admin").exit_code == 0
     assert parsed(run("policy", "--json", key="admin"))["set"] == []
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [(("--follow", "--latest"), "in its order"), (("--stats", "--kind", "page.closed"), "no filter but")],
+)
+def test_what_does_not_go_together_is_refused(run: Run, given: tuple[str, ...], told: str) -> None:
+    """Before anything is asked: a look that never ends, and a count of something else than was meant."""
+    done = run("events", *given)
+    assert (done.exit_code, told in done.output) == (2, True)
