@@ -8,13 +8,13 @@ from typing import Final, NamedTuple
 from uuid import NAMESPACE_URL, uuid5
 
 from hearth.memory.errors import StaleGeneration
-from hearth.memory.events.kinds import Event, SegmentDue
+from hearth.memory.events.kinds import SegmentDue, happened
 from hearth.memory.policies import PolicyOf
 from hearth.memory.ports import Clock, EventLog, MidTerm, TenantSegment
 from hearth.memory.tiers.crowding import Reason, crowded_out, over
 from hearth.memory.tiers.heat import HeatPolicy
 from hearth.memory.tiers.limits import Limits
-from hearth.memory.types import agent_in
+from hearth.memory.types import Scope, agent_in
 
 _NAMESPACE: Final = uuid5(NAMESPACE_URL, "hearth:crowding")
 AT_ONCE: Final = 2_000
@@ -52,15 +52,9 @@ class Crowding:
         """Once for each state of a segment, whoever else finds it."""
         one, segment = found.one, found.one.segment
         same = f"{tenant}/{one.user}/{one.generation}/{segment.id}/{one.changed}"
-        event = Event(
-            id=uuid5(_NAMESPACE, same).hex,
-            tenant=tenant,
-            user=one.user,
-            agent=agent_in(segment.owner),
-            generation=one.generation,
-            occurred_at=now,
-            payload=SegmentDue(segment=segment.id, reason=found.reason),
-        )
+        scope = Scope(tenant=tenant, user=one.user, agent=agent_in(segment.owner))
+        due = SegmentDue(segment=segment.id, reason=found.reason)
+        event = happened(scope, due, one.generation, at=now, id=uuid5(_NAMESPACE, same).hex)
         try:
             await self._log.append([event])
         except StaleGeneration:

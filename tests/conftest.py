@@ -18,9 +18,9 @@ from hearth.memory.stores import vector_child_link
 from tests.encrypted import MASTERS
 from tests.events import ManualClock
 from tests.forks import vector_child
-from tests.servers import postgres_url, redis_url
+from tests.servers import database, postgres_url, redis_url
 
-__all__ = ["postgres_url", "redis_url"]
+__all__ = ["database", "postgres_url", "redis_url"]
 
 # One authority that has signed nothing, for every process of the tests: to read those of the whole world
 # takes each HTTP client 40 ms of processor time, and nobody here is called by https.

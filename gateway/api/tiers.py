@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Query
 from msgspec import structs
@@ -17,7 +17,9 @@ from hearth.memory import crowding, look
 from hearth.memory.engine import Engine
 from hearth.memory.tiers.heat import warmth
 from hearth.memory.tiers.life import LifePolicy
+from hearth.memory.tiers.limits import Limits
 from hearth.memory.tiers.overflow import BYTES_PER_TOKEN
+from hearth.memory.types import Segment
 
 router = APIRouter(tags=["tiers"], route_class=KeyedRoute)
 
@@ -241,6 +243,19 @@ class EvictionOut(BaseModel):
     last_at: datetime
     reason: str = Field(description="The limit for which it would go.")
 
+    @classmethod
+    def of(cls, segment: Segment, heat: float, reason: str, **whose: str) -> Self:
+        """The segment as the API shows it."""
+        return cls(
+            id=segment.id,
+            heat=heat,
+            pages=segment.pages,
+            bytes=segment.size,
+            last_at=segment.last_at,
+            reason=reason,
+            **whose,
+        )
+
 
 class EvictionsOut(BaseModel):
     """What the limits would let go of now; nothing is."""
@@ -264,6 +279,11 @@ class TenantEvictionsOut(BaseModel):
     items: list[TenantEvictionOut] = Field(description="The longest untouched first, then the coldest.")
 
 
+def _with(limits: Limits, **given: float | None) -> Limits:
+    """The limits with those that are given in place of theirs."""
+    return structs.replace(limits, **{name: one for name, one in given.items() if one is not None})
+
+
 @router.get("/tenant/evictions")
 async def try_tenant_evictions(
     key: AdminKey,
@@ -277,19 +297,12 @@ async def try_tenant_evictions(
     others, and why: 2,000 at most. Nothing is evicted.
     """
     policy, now = engine.policies.of(key.tenant), engine.clock.now()
-    given = {"tenant_segments": segments, "tenant_pages": pages, "tenant_bytes": bytes, "days": days}
-    limits = structs.replace(policy.limits, **{name: one for name, one in given.items() if one is not None})
+    limits = _with(policy.limits, tenant_segments=segments, tenant_pages=pages, tenant_bytes=bytes, days=days)
     found = await crowding.due(engine.mid_term, key.tenant, limits, policy.heat, now)
     return TenantEvictionsOut(
         items=[
-            TenantEvictionOut(
-                user=one.user,
-                id=one.segment.id,
-                heat=round(warmth(one.heat, now, policy.heat), 4),
-                pages=one.segment.pages,
-                bytes=one.segment.size,
-                last_at=one.segment.last_at,
-                reason=reason,
+            TenantEvictionOut.of(
+                one.segment, round(warmth(one.heat, now, policy.heat), 4), reason, user=one.user
             )
             for one, reason in found
         ]
@@ -311,28 +324,16 @@ async def try_evictions(
     """Say which segments the policy's limits, or others, would evict now, and why. Nothing is evicted."""
     scope = caller.scope()
     policy = engine.policies.of(scope.tenant)
-    given = {
-        "segments": segments,
-        "pages": pages,
-        "bytes": bytes,
-        "days": days,
-        "session_segments": session_segments,
-    }
-    limits = structs.replace(policy.limits, **{name: one for name, one in given.items() if one is not None})
-    found = await look.evictions(engine.mid_term, scope, limits, policy.heat, engine.clock.now())
-    return EvictionsOut(
-        items=[
-            EvictionOut(
-                id=one.segment.id,
-                heat=heat,
-                pages=one.segment.pages,
-                bytes=one.segment.size,
-                last_at=one.segment.last_at,
-                reason=one.reason,
-            )
-            for one, heat in found
-        ]
+    limits = _with(
+        policy.limits,
+        segments=segments,
+        pages=pages,
+        bytes=bytes,
+        days=days,
+        session_segments=session_segments,
     )
+    found = await look.evictions(engine.mid_term, scope, limits, policy.heat, engine.clock.now())
+    return EvictionsOut(items=[EvictionOut.of(one.segment, heat, one.reason) for one, heat in found])
 
 
 def _short_term(found: look.Tiers, policy: LifePolicy) -> ShortTermOut:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import psycopg
 import pytest
 import yaml
 from redis import Redis
@@ -50,15 +49,6 @@ def _cache() -> Iterator[ValkeyServer]:
 def _qdrant() -> Iterator[QdrantShim]:
     with QdrantShim().running() as shim:
         yield shim
-
-
-@pytest.fixture(name="database")
-def _database(postgres_url: str) -> str:
-    """An empty database of the server."""
-    name = f"d{uuid4().hex}"
-    with psycopg.connect(postgres_url, autocommit=True) as db:
-        db.execute(f"CREATE DATABASE {name}")
-    return postgres_url.replace("/postgres?", f"/{name}?")
 
 
 @pytest.fixture(name="servers")

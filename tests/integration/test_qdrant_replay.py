@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import psycopg
 import pytest
 
 from hearth.memory import replaying
@@ -45,15 +44,6 @@ ALICE, BOB = Scope(tenant="acme", user="alice"), Scope(tenant="acme", user="bob"
 def _shim() -> Iterator[QdrantShim]:
     with QdrantShim().running() as shim:
         yield shim
-
-
-@pytest.fixture(name="database")
-def _database(postgres_url: str) -> str:
-    """An empty database of the server."""
-    name = f"d{uuid4().hex}"
-    with psycopg.connect(postgres_url, autocommit=True) as db:
-        db.execute(f"CREATE DATABASE {name}")
-    return postgres_url.replace("/postgres?", f"/{name}?")
 
 
 @asynccontextmanager
