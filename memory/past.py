@@ -147,7 +147,7 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
     changed: tuple[tuple[Memory, Memory], ...]
     """Before and after."""
     ended: tuple[Memory, ...]
-    """Held at the first moment and not at the second, as they were then."""
+    """Held at the first moment, or from a later one on, and not at the second, as they were then."""
     withdrawn: tuple[Memory, ...]
     """What they were read from left the conversation's live branch."""
     filed: tuple[Page, ...]
@@ -163,13 +163,17 @@ _TOLD = ("text", "value", "type", "tags", "metadata", "importance", "pinned", "v
 def difference(before: Past, after: Past, forgotten: Iterable[Event]) -> Diff:
     """What is other at the second moment. `forgotten`: the user's tombstones."""
     ends = {id for id, one in after.memories.items() if not _holds(one, after.at)}
+    learned = tuple(one for id, one in after.memories.items() if id not in before.memories)
     both = [(before.memories[id], one) for id, one in after.memories.items() if id in before.memories]
     gone = before.memories.keys() - after.memories.keys() - after.forgotten
     told = [e for e in forgotten if e.recorded_at is not None and before.at < e.recorded_at <= after.at]
     return Diff(
-        learned=tuple(one for id, one in after.memories.items() if id not in before.memories),
+        learned=learned,
         changed=tuple((old, new) for old, new in both if _differs(old, new)),
-        ended=tuple(new for old, new in both if _holds(old, before.at) and new.id in ends),
+        ended=(
+            *(new for old, new in both if _holds(old, before.at) and new.id in ends),
+            *(one for one in learned if one.id in ends and _ended_since(one, before.at)),
+        ),
         withdrawn=tuple(one for id, one in before.memories.items() if id in gone),
         filed=tuple(page for id, page in after.pages.items() if id not in before.pages),
         forgotten_memories=sum(isinstance(event.payload, MemoryForgotten) for event in told),
@@ -179,6 +183,10 @@ def difference(before: Past, after: Past, forgotten: Iterable[Event]) -> Diff:
 
 def _differs(old: Memory, new: Memory) -> bool:
     return any(getattr(old, name) != getattr(new, name) for name in _TOLD)
+
+
+def _ended_since(memory: Memory, moment: datetime) -> bool:
+    return any(end is not None and end > moment for end in (memory.valid_to, memory.expires_at))
 
 
 def _holds(memory: Memory, at: datetime) -> bool:

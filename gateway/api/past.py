@@ -48,7 +48,9 @@ class DiffOut(BaseModel):
     until: datetime
     learned: list[MemoryOut] = Field(description="Known at the second moment and not at the first.")
     changed: list[ChangeOut] = Field(description="Known at both, with another text, value or property.")
-    ended: list[MemoryOut] = Field(description="Held at the first moment and no more at the second.")
+    ended: list[MemoryOut] = Field(
+        description="Held at the first moment, or from a later one on, and no more at the second."
+    )
     withdrawn: list[MemoryOut] = Field(
         description="Taken back, since what said them left the conversation's branch."
     )

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from typing import Annotated
-
-import typer
 
 from hearth.gateway.commands.client import Answer, gateway
+from hearth.gateway.commands.days import FirstDay, LastDay
 from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Json, Url, User
-from hearth.gateway.commands.output import MISUSED, fail, moment, note, one_line, say_json, table
+from hearth.gateway.commands.output import counted, moment, note, say_json, table
 
 
 def diff(
-    first: Annotated[str, typer.Argument(help="The first day, such as 2026-03-01, from its beginning.")],
-    last: Annotated[
-        str, typer.Argument(help="The last day, to its end; none: until now.", show_default=False)
-    ] = "",
+    first: FirstDay,
+    last: LastDay = None,
     user: User = "",
     url: Url = DEFAULT_URL,
     key: ApiKey = "",
@@ -27,20 +22,19 @@ def diff(
 
     Example: hearth diff 2026-03-01 2026-03-31 --user alice
     """
-    since, until = _day(first), None
-    if last:
-        end = _day(last) + timedelta(days=1)
-        until = end.isoformat() if end <= datetime.now(UTC) else None
     with gateway(url, key, user) as rest:
-        found = rest.get("/diff", since=since.isoformat(), until=until)
+        found = rest.get("/diff", since=first, until=last)
     if as_json:
         say_json(found)
         return
     rows = list(_rows(found))
     if rows:
         table(("what", "id", "type", "since", "text"), rows)
-    gone = found["forgotten_memories"], found["forgotten_exchanges"]
-    note(f"{found['exchanges']} exchanges filed; {gone[0]} memories and {gone[1]} exchanges forgotten")
+    gone = counted(found["forgotten_memories"], "memory", "memories")
+    note(
+        f"{counted(found['exchanges'], 'exchange')} filed; {gone} and"
+        f" {counted(found['forgotten_exchanges'], 'exchange')} forgotten"
+    )
 
 
 def _rows(found: Answer) -> Iterator[tuple[object, ...]]:
@@ -60,10 +54,3 @@ def _rows(found: Answer) -> Iterator[tuple[object, ...]]:
 
 def _row(what: str, memory: Answer, text: str) -> tuple[object, ...]:
     return what, memory["id"], memory["type"], moment(memory["occurred_at"]), text
-
-
-def _day(given: str) -> datetime:
-    try:
-        return datetime.strptime(given, "%Y-%m-%d").replace(tzinfo=UTC)
-    except ValueError:
-        fail(f"{one_line(given)}: expected a day such as 2026-03-01", MISUSED)

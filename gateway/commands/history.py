@@ -13,6 +13,7 @@ import typer
 
 from hearth.gateway.commands.acts import installation_events
 from hearth.gateway.commands.client import PAGE, Answer, Rest, gateway
+from hearth.gateway.commands.days import Since, Until
 from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Config, Json, Limit, Url, User
 from hearth.gateway.commands.output import moment, note, one_line, say, say_json, table
 
@@ -131,8 +132,8 @@ def events(
     tags: Annotated[list[str], typer.Option("--tag", help="With this tag; repeat for several.")] = [],  # noqa: B006
     metadata: Annotated[str | None, typer.Option(help="Equal values, as a JSON object.")] = None,
     trace: Annotated[str | None, typer.Option(help="About this recall.")] = None,
-    since: Annotated[str | None, typer.Option(help="Occurred at or after; ISO 8601 with a zone.")] = None,
-    until: Annotated[str | None, typer.Option(help="Occurred before.")] = None,
+    since: Since = None,
+    until: Until = None,
     session: Annotated[str | None, typer.Option(help="Of this conversation alone.")] = None,
     agent: Annotated[str | None, typer.Option(help="Of this agent alone.")] = None,
     after: Annotated[

@@ -12,7 +12,7 @@ import typer
 
 from hearth.gateway.commands.client import Answer, GatewayError, Rest, gateway
 from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Json, Url
-from hearth.gateway.commands.output import MISUSED, err, fail, note, say, say_json
+from hearth.gateway.commands.output import MISUSED, counted, err, fail, note, say, say_json
 
 PART = 1 << 18
 """Bytes that are sent at once."""
@@ -133,9 +133,13 @@ def _parts(source: IO[bytes], stack: ExitStack) -> Iterator[bytes]:
 
 
 def _summary(done: Answer) -> str:
-    dialogue = f"{done['exchanges']} exchanges from {done['turns']} turns" if done["turns"] else ""
-    memories = f"{done['memories']} memories" if done["memories"] else ""
-    what = ", ".join(filter(None, (dialogue, memories))) or f"{done['read']} records"
+    dialogue = (
+        f"{counted(done['exchanges'], 'exchange')} from {counted(done['turns'], 'turn')}"
+        if done["turns"]
+        else ""
+    )
+    memories = counted(done["memories"], "memory", "memories") if done["memories"] else ""
+    what = ", ".join(filter(None, (dialogue, memories))) or counted(done["read"], "record")
     skipped = ", ".join(f"{count} {reason}" for reason, count in sorted(done["skipped"].items()))
     left = f"; left out: {skipped}" if skipped else ""
     return f"{what}, for {done['user']}: {done['added']} new{left}"

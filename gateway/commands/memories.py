@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from hearth.gateway.commands.client import Answer, GatewayError, Rest, gateway
+from hearth.gateway.commands.days import AsOf, Since, Until
 from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Json, Limit, Url, User
 from hearth.gateway.commands.output import (
     MISUSED,
@@ -24,11 +25,6 @@ from hearth.gateway.commands.output import (
 )
 
 Tags: TypeAlias = Annotated[list[str], typer.Option("--tag", help="Repeat for several; all must be there.")]
-Since: TypeAlias = Annotated[
-    str | None, typer.Option(help="Said or happened at or after, such as 2026-11-28T09:30:00Z.")
-]
-Until: TypeAlias = Annotated[str | None, typer.Option(help="Said or happened before.")]
-AsOf: TypeAlias = Annotated[str | None, typer.Option("--as-of", help="What held at that moment.")]
 Then: TypeAlias = Annotated[
     bool, typer.Option("--then", help="With --as-of: by what memory knew then, as it knew it.")
 ]

@@ -13,7 +13,7 @@ import typer
 
 from hearth.gateway.commands.acts import doer
 from hearth.gateway.commands.options import Json, Place
-from hearth.gateway.commands.output import FAILED, err, fail, note, say, say_json
+from hearth.gateway.commands.output import FAILED, counted, err, fail, note, say, say_json
 
 if TYPE_CHECKING:
     from hearth.memory.events.copying import Copied, Watch
@@ -164,7 +164,7 @@ def _show(done: Migrated, source: Installation, *, as_json: bool) -> None:
         say_json(_document(copied) | {"left_in_spool": done.spooled})
     else:
         events = sum(copied.kinds.values())
-        say(f"{events} events, {copied.redacted} of them redacted, digest {copied.digest[:16]}")
+        say(f"{counted(events, 'event')}, {copied.redacted} of them redacted, digest {copied.digest[:16]}")
         say("everything was compared and is the same" if not copied.differences else "NOT the same:")
         for one in copied.differences:
             say(f"  {one}")

@@ -58,6 +58,11 @@ def say_gone(what: str, answer: Mapping[str, Any]) -> None:
     say(f"{what}{'' if answer['done'] else waiting}")
 
 
+def counted(many: int, what: str, several: str = "") -> str:
+    """`1 exchange`, `2 exchanges`: a number and its noun, whose plural is `several` or has an `s`."""
+    return f"{many:,} {what if many == 1 else several or f'{what}s'}"
+
+
 def say_json(document: object) -> None:
     """Print one JSON document on a line of its own."""
     typer.echo(json.dumps(document, ensure_ascii=False))

@@ -12,7 +12,7 @@ import typer
 from hearth.gateway.commands.acts import doer
 from hearth.gateway.commands.migrate import installation, progress
 from hearth.gateway.commands.options import Json, Place
-from hearth.gateway.commands.output import MISUSED, fail, say, say_json
+from hearth.gateway.commands.output import MISUSED, counted, fail, say, say_json
 
 if TYPE_CHECKING:
     from hearth.memory.events.copying import Watch
@@ -50,11 +50,11 @@ def replay(
 
         say_json(msgspec.to_builtins(done) | {"seconds": round(seconds, 3), "parts": list(parts)})
         return
-    say(f"{done.events} events, {done.events / seconds:,.0f} a second: {', '.join(parts)}")
+    say(f"{counted(done.events, 'event')}, {done.events / seconds:,.0f} a second: {', '.join(parts)}")
     if "long-term" in parts:
         say(f"{done.records} records in long-term memory, {done.embedded} texts embedded")
     if "short-term" in parts:
-        say(f"{done.users} users in short-term memory")
+        say(f"{counted(done.users, 'user')} in short-term memory")
 
 
 async def _replayed(where: Installation, parts: tuple[Part, ...], watch: Watch) -> Replayed:

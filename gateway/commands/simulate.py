@@ -14,7 +14,7 @@ import typer
 from msgspec import structs
 
 from hearth.gateway.commands.options import Config, Json
-from hearth.gateway.commands.output import MISUSED, fail, note, say, say_json, table
+from hearth.gateway.commands.output import MISUSED, counted, fail, note, say, say_json, table
 
 if TYPE_CHECKING:
     from hearth.config.settings import HearthSettings
@@ -73,7 +73,7 @@ async def _played(
     settled = settled_by(hearth)
     script = list(_made_up(days) if file is None else _of_file(file))
     if not quiet:
-        note(f"{len(script)} exchanges. {UNITS}")
+        note(f"{counted(len(script), 'exchange')}. {UNITS}")
         say(ROW.format(*COLUMNS))
     rows: list[Mapping[str, object]] = []
     with TemporaryDirectory(prefix="hearth-simulate-") as folder:

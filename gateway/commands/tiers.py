@@ -11,7 +11,7 @@ import typer
 from hearth.gateway.commands.client import Answer, gateway
 from hearth.gateway.commands.drawing import bar
 from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Json, Url, User
-from hearth.gateway.commands.output import moment, note, number, out, say, say_json, table
+from hearth.gateway.commands.output import counted, moment, note, number, out, say, say_json, table
 
 _BAR = 16
 """Characters of a bar."""
@@ -111,33 +111,29 @@ def evictions(
             for one in found["items"]
         ),
     )
-    note(f"{_some(len(found['items']), 'segment')} would leave")
+    note(f"{counted(len(found['items']), 'segment')} would leave")
 
 
 def _tiers(found: Answer) -> list[tuple[str, str]]:
     short, mid, long, flow = (found[name] for name in ("short_term", "mid_term", "long_term", "flow"))
-    pages = f"{short['pages']} of {short['pages_limit']} pages, of {_some(short['sessions'], 'session')}"
+    pages = f"{short['pages']} of {short['pages_limit']} pages, of {counted(short['sessions'], 'session')}"
     tokens = f"{short['tokens']:,} of {short['tokens_limit']:,} tokens"
-    summed = f", {_some(short['summaries'], 'session')} summed up" if short["summaries"] else ""
+    summed = f", {counted(short['summaries'], 'session')} summed up" if short["summaries"] else ""
     since = f", since {moment(short['oldest'])}" if short["oldest"] else ""
     most = "" if mid["segments_limit"] is None else f" of {mid['segments_limit']:,}"
-    segments = f"{mid['segments']:,}{most} segments, of {_some(mid['pages'], 'page')}"
+    segments = f"{mid['segments']:,}{most} segments, of {counted(mid['pages'], 'page')}"
     size = f"{mid['bytes'] / 1000:,.1f} kB"
-    facts = f"{_some(long['fact'], 'fact')}, {long['persona']:,} persona, {_some(long['episode'], 'episode')}"
+    facts, episodes = counted(long["fact"], "fact"), counted(long["episode"], "episode")
     rest = f"{long['knowledge']:,} knowledge; {long['superseded']:,} closed or replaced"
-    moved = f"{_some(flow['pages_moved'], 'page')} moved on, {_some(flow['visits'], 'visit')} warmed segments"
+    moved, visits = counted(flow["pages_moved"], "page"), counted(flow["visits"], "visit")
     gone = f"{flow['promoted']:,} promoted, {flow['evicted']:,} evicted"
-    new = f"{_some(flow['memories_added'], 'memory', 'memories')} added"
+    new = f"{counted(flow['memories_added'], 'memory', 'memories')} added"
     return [
         ("short-term", f"{pages}, {tokens}{since}{summed}"),
         ("mid-term", f"{segments}, {size}; {mid['evicted']:,} have left"),
-        ("long-term", f"{facts}, {rest}"),
-        (f"{flow['days']} days", f"{moved}, {gone}; {new}"),
+        ("long-term", f"{facts}, {long['persona']:,} persona, {episodes}, {rest}"),
+        (f"{flow['days']} days", f"{moved} moved on, {visits} warmed segments, {gone}; {new}"),
     ]
-
-
-def _some(count: int, one: str, several: str = "") -> str:
-    return f"{count:,} {one if count == 1 else several or f'{one}s'}"
 
 
 def _segments(mid: Answer) -> Iterator[tuple[object, ...]]:

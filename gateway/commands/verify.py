@@ -8,7 +8,7 @@ import typer
 
 from hearth.gateway.commands.client import Answer, gateway
 from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Json, Url
-from hearth.gateway.commands.output import FAILED, note, say, say_json, table, waiting
+from hearth.gateway.commands.output import FAILED, counted, note, say, say_json, table, waiting
 
 NAMED = 1_000
 """Damaged events that are named at most."""
@@ -44,7 +44,7 @@ def verify(
             found = part if found is None else _added(found, part)
             following = part["next"]
             if following is not None:
-                note(f"{found['users']} users so far; --after {following} goes on from here")
+                note(f"{counted(found['users'], 'user')} so far; --after {following} goes on from here")
     if found is None:
         return
     del found["next"]
@@ -76,7 +76,7 @@ def _added(found: Answer, part: Answer) -> Answer:
 def _show(found: Answer) -> None:
     damage = f"{found['damages']} damaged, {found['missing']} gone"
     say(
-        f"{found['events']} events of {found['users']} users: {damage},"
+        f"{counted(found['events'], 'event')} of {counted(found['users'], 'user')}: {damage},"
         f" {found['redacted']} redacted, {found['unsealed']} without checksums"
     )
     for one in found["damaged"]:

@@ -9,7 +9,7 @@ import typer
 
 from hearth.gateway.commands.acts import write_down
 from hearth.gateway.commands.options import Config, Host, Json
-from hearth.gateway.commands.output import FAILED, MISUSED, fail, note, say, say_json
+from hearth.gateway.commands.output import FAILED, MISUSED, counted, fail, note, say, say_json
 
 if TYPE_CHECKING:
     from hearth.config.settings import Settings
@@ -63,7 +63,7 @@ def retry(config: Config = None, as_json: Json = False) -> None:
     if as_json:
         say_json({"handled": handled, "left": left})
     else:
-        say(f"{handled} events handled, {left} still set aside")
+        say(f"{counted(handled, 'event')} handled, {left} still set aside")
     if left:
         raise typer.Exit(FAILED)
 

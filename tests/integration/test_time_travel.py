@@ -97,6 +97,8 @@ async def test_a_diff_tells_what_became_of_a_memory(api: Api, clock: ManualClock
     await engine.remember(ALICE, "Works at Borealis.", value="Borealis", **WORK)
     await engine.amend("acme", "alice", tea.id, text="Likes black tea.")
     await engine.forget(ALICE, gone.id)
+    clock.advance(minutes=1)
+    await engine.remember(ALICE, "Works at Cirrus.", value="Cirrus", **WORK)
     await engine.capture(ALICE, "Fine weather today.", "So it is.")
     await engine.drain()
     clock.advance(hours=1)
@@ -104,11 +106,11 @@ async def test_a_diff_tells_what_became_of_a_memory(api: Api, clock: ManualClock
         answer = await alice.get("/diff", params={"since": since.isoformat()})
         found = answer.json()
         none = (await alice.get("/diff", params={"since": clock.now().isoformat()})).json()
-    assert [one["text"] for one in found["learned"]] == ["Works at Borealis."]
+    assert [one["text"] for one in found["learned"]] == ["Works at Borealis.", "Works at Cirrus."]
     assert [(one["before"]["text"], one["after"]["text"]) for one in found["changed"]] == [
         ("Likes green tea.", "Likes black tea.")
     ]
-    assert [one["text"] for one in found["ended"]] == ["Works at Acme."]
+    assert [one["text"] for one in found["ended"]] == ["Works at Acme.", "Works at Borealis."]
     assert (found["exchanges"], found["forgotten_memories"], found["forgotten_exchanges"]) == (1, 1, 0)
     assert "secret" not in answer.text
     assert (none["learned"], none["ended"], none["exchanges"]) == ([], [], 0)

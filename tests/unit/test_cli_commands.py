@@ -266,6 +266,7 @@ def test_documents_are_loaded_listed_shown_and_removed(run: Run, tmp_path: Path)
     [
         (("list", "--key", "wrong"), 1, "Send a key"),
         (("list", "--since", "yesterday"), 2, "ISO 8601"),
+        (("diff", "2026-02-30"), 2, "a day such as"),
         (("add", "  "), 2, "text"),
         (("add", "fact", "--meta", "novalue"), 2, "NAME=VALUE"),
         (("recall", "x", "--budget", "99999999"), 2, "budget"),
@@ -292,6 +293,18 @@ def test_case_06_users_of_any_script_are_named(run: Run, user: str) -> None:
     run("add", f"fact of {user}", user=user)
     assert texts(run("list", "--json", user=user)) == [f"fact of {user}"]
     assert run("list", user="a\nb").exit_code == 2
+
+
+def test_a_day_stands_for_its_start_or_its_end(run: Run) -> None:
+    """From a day on, before a day's end, and what held at the end of one; a day to come is refused."""
+    run("add", "Alice moved to Bern.", "--at", "2025-03-02T12:00:00Z")
+    for since, until, found in (("2025-03-02", "2025-03-02", 1), ("2025-03-03", "2025-03-04", 0)):
+        listed = parsed(run("list", "--since", since, "--until", until, "--json"))
+        assert len(listed["items"]) == found, since
+    assert texts(run("list", "--as-of", "2025-03-01", "--json")) == []
+    assert texts(run("list", "--as-of", "2025-03-02", "--json")) == ["Alice moved to Bern."]
+    assert "0 exchanges filed; 0 memories and 0 exchanges forgotten" in run("diff", "2025-03-02").stderr
+    assert run("diff", "2025-03-02", "2999-01-01").exit_code == 2
 
 
 def test_what_a_memory_holds_steers_no_terminal(run: Run) -> None:
