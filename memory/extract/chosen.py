@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from hearth.memory.extract.patterns import Pattern
+from hearth.memory.extract.tongues import Pattern
 from hearth.memory.types import Act
 
 GENERAL: Final = frozenset({"", "instruction", "preference", "plan", "event", "appointment", "goal"})
@@ -15,6 +15,8 @@ GENERAL: Final = frozenset({"", "instruction", "preference", "plan", "event", "a
 
 KIN: Final = frozenset({"partner", "child", "sibling", "parent", "friend", "pet", "relative", "colleague"})
 """Attributes whose value is somebody."""
+STATES: Final = frozenset({"diet", "condition", "occupation", "nationality", "marital status"})
+"""Attributes that say what somebody is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from hearth.memory.extract.material import COVER
-from hearth.memory.extract.patterns import Tongue
 from hearth.memory.extract.spans import Sentence
+from hearth.memory.extract.tongues import Tongue
 
 _MARK: Final = re.compile(rf"(?:[;()\[\]–—，、；：（）،{COVER}]|[,:](?!(?<=\d.)\d))+\s*|\s-{{1,2}}\s+")
 _HARD: Final = re.compile(rf"[;()\[\]–—；：（）{COVER}]|:(?!(?<=\d.)\d)|\s-{{1,2}}\s")

@@ -6,8 +6,9 @@ import re
 from itertools import pairwise
 from typing import Final
 
-from hearth.memory.extract.patterns import Tongue, book
+from hearth.memory.extract.patterns import book
 from hearth.memory.extract.spans import stops
+from hearth.memory.extract.tongues import Tongue
 
 _NEAR: Final = 200
 """Characters before a clause in which stands whom a pronoun means."""
@@ -74,6 +75,17 @@ def of_speaker(text: str, place: int) -> bool:
     before = [near[one:other] for one, other in pairwise(ends) if any(map(str.isalnum, near[one:other]))]
     said = before[-1] if before else ""
     return len(said.split()) <= _FEW or book().speaker.search(said) is not None
+
+
+def of_unnamed(text: str, tongue: Tongue) -> bool:
+    """Whether a pronoun of the message stands for somebody of whom it has not said who they are.
+
+    Its clauses without a subject can be about them: `Born in Bern, blind by forty. I want a name for her`.
+    """
+    other = tongue.others.search(text)
+    return other is not None and not any(
+        word.group().casefold() in tongue.mine for word in _WORD.finditer(text, 0, other.start())
+    )
 
 
 _FEW: Final = 2

@@ -1,4 +1,4 @@
-"""From a sentence to the facts that its clauses state, each with its place."""
+"""What one language's patterns read in a sentence, clause by clause, each with its place."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from hearth.memory.extract.chosen import GENERAL, KIN, Stated, once
+from hearth.memory.extract.amending import sets_right
+from hearth.memory.extract.chosen import GENERAL, STATES, Stated, once
 from hearth.memory.extract.clauses import Clause, clauses, ends_at, plainly_said, segment_end
 from hearth.memory.extract.material import COVER
-from hearth.memory.extract.patterns import Found, Pattern, Tongue, book, found
-from hearth.memory.extract.persons import of_another, of_speaker, person
+from hearth.memory.extract.patterns import Found, book, found
+from hearth.memory.extract.persons import of_another, person
 from hearth.memory.extract.spans import Sentence
+from hearth.memory.extract.tongues import Pattern, Tongue
 from hearth.memory.extract.values import Value, is_thing, values
 from hearth.memory.types import Act
 
@@ -21,42 +23,9 @@ _DENIES: Final = re.compile(r"\w+n't\s(?!i\b|you\b|we\b|it\b|he\b|she\b|they\b)"
 """`and can't drive`: no question begins so."""
 _BEGINNING: Final = 20
 """Characters of a clause that may be its subject."""
-_NEAR: Final = 200
-"""Characters before a sentence in which stands that something was wrong."""
 
 
-def stated(text: str, sentence: Sentence) -> list[Stated]:
-    """What the sentence states, in order, in the language in which it states most."""
-    if book().jokes.search(text, sentence.start, sentence.end):
-        return []
-    words = text[sentence.start : sentence.end].casefold()
-    by_language: dict[str, list[Pattern]] = {}
-    for pattern in book().likely(words):
-        by_language.setdefault(pattern.language, []).append(pattern)
-    if not by_language:
-        return []
-    goes_on = of_speaker(text, sentence.start)
-    best: tuple[tuple[int, int], list[Stated]] = ((0, 0), [])
-    for language, patterns in by_language.items():
-        tongue = book().tongues[language]
-        read = _Reader(text, sentence, tongue, goes_on=goes_on).read(patterns)
-        best = max(best, ((len(read), _known(words, tongue)), read), key=lambda one: one[0])
-    if book().dead.search(text, sentence.start, sentence.end):
-        return [one for one in best[1] if one.act == "ends" or _of_speaker_alone(one)]
-    return best[1]
-
-
-def _of_speaker_alone(one: Stated) -> bool:
-    """It says nothing of anybody else, who may be dead."""
-    return one.subject == "user" and one.attribute not in KIN
-
-
-def _known(words: str, tongue: Tongue) -> int:
-    """How many of the words are the language's own small ones."""
-    return sum(word in tongue.bad or word in tongue.soft or word in tongue.stop for word in words.split())
-
-
-class _Reader:
+class Reader:
     """Tries one language's patterns on one sentence."""
 
     def __init__(self, text: str, sentence: Sentence, tongue: Tongue, *, goes_on: bool) -> None:
@@ -64,6 +33,7 @@ class _Reader:
         self._text, self._sentence, self._tongue = text, sentence, tongue
         self._casual = text[sentence.start].islower()
         self._goes_on = goes_on
+        self._sets_right = sets_right(text, sentence, tongue)
 
     def read(self, patterns: Sequence[Pattern]) -> list[Stated]:
         """What the patterns read, in the order of clauses, each attribute's value once."""
@@ -93,7 +63,8 @@ class _Reader:
         for clause in clauses(self._text, self._sentence, self._tongue):
             severed = clause.after.rpartition(" ")[2] in self._tongue.severs
             given = lacking or (loose if clause.after in self._tongue.joining else ())
-            lacks = given if clause.start >= reached and not severed else ()
+            aside = clause.after.startswith(("(", "（")) and given[:1] == self._tongue.bare[:1]
+            lacks = given if clause.start >= reached and not severed and not aside else ()
             if of_another(self._text, clause.start, self._sentence.end, self._tongue):
                 lacking = lacks = ()  # `he's 12, mad about trains`: from here on it is told of him
             first = not clause.after or clause.after.startswith(":") or lacks[:1] == self._tongue.bare[:1]
@@ -217,6 +188,8 @@ class _Reader:
         if not read and not pattern.constant:
             return
         last = max(read[-1].end if read else match.end, spans.get("value", (0, 0))[1])
+        if attribute in STATES and self._tongue.twists.match(self._text, last, self._sentence.end):
+            return
         end = last if pattern.kind == "rest" else self._behind(last, said)
         if not self._plain(pattern, clause, match.start if pattern.anywhere else end):
             return
@@ -297,8 +270,7 @@ class _Reader:
             return "denies"
         if pattern.act != "asserts":
             return pattern.act
-        start = self._sentence.start
-        if self._tongue.refutes.search(self._text, max(0, start - _NEAR), self._sentence.end):
+        if self._sets_right:
             return "corrects"
         return "adds" if "also" in said else "asserts"
 

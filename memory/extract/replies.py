@@ -13,8 +13,8 @@ from typing import Final
 from hearth.memory.extract.attributes import value_key
 from hearth.memory.extract.chosen import GENERAL
 from hearth.memory.extract.frames import is_staged
-from hearth.memory.extract.reading import stated
 from hearth.memory.extract.spans import sentences
+from hearth.memory.extract.statements import stated
 from hearth.memory.types import CandidateFact
 
 _LOOKED_AT: Final = 4_000
@@ -40,6 +40,6 @@ def speaks_for_user(reply: str, found: Sequence[CandidateFact]) -> bool:
         or (one.attribute in attributes and (one.attribute, one.pattern.language) not in spoken)
         for sentence in sentences(text)
         if not sentence.asks
-        for one in stated(text, sentence)
+        for one in stated(text, sentence, text)
         if one.subject == "user"
     )

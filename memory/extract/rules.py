@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Final
 
 import msgspec
 
-from hearth.memory.extract.chosen import Stated
+from hearth.memory.extract.chosen import STATES, Stated
+from hearth.memory.extract.doubts import is_doubtful
 from hearth.memory.extract.forgetting import without_request
 from hearth.memory.extract.forms import Field, fields
 from hearth.memory.extract.frames import own_parts
 from hearth.memory.extract.patterns import book
-from hearth.memory.extract.reading import stated
 from hearth.memory.extract.replies import speaks_for_user
 from hearth.memory.extract.spans import LOOKED_AT, Sentence, sentences, users_words
+from hearth.memory.extract.statements import stated
 from hearth.memory.extract.when import When, shown, start_of, times
 from hearth.memory.recall.dates import local_day
 from hearth.memory.types import Act, CandidateFact, Page
@@ -36,12 +37,6 @@ _MOST: Final = 30
 """Facts of one message."""
 _HAPPENS: Final = frozenset({"plan", "appointment", "event", "visited", "goal"})
 """What has a time at which it happens; anything else holds since then."""
-_UNSERIOUS: Final = re.compile(
-    r"\b(?:just kidding|only joking|i(?:'m| am) (?:just )?(?:kidding|joking)|i lied|jk|that's a lie)\b"
-    r"|^\W*(?:please )?act (?:like|as)\b|\b(?:in|for) this fight\b|\bthe character\b",
-    re.IGNORECASE,
-)
-"""Takes back whatever a message says."""
 _NOT_BEHIND: Final = re.compile(r"\s(?:nicht|niet)(?P<more>\s+(?:mehr|meer))?\W*\Z", re.IGNORECASE)
 """Where a verb's negation follows its object."""
 _LIVED: Final = re.compile(r"\W*(?:i|we) (?:once |previously |originally )?lived\b", re.IGNORECASE)
@@ -54,6 +49,10 @@ _WORKLESS: Final = re.compile(
     re.IGNORECASE,
 )
 _SUPPOSED: Final = re.compile(r"\b(?:if|when|what|wish|would|could|unless|once|wenn|si|se)\b", re.IGNORECASE)
+_LEAD: Final = 24
+"""Characters before a clause in which a time stands that leads it in."""
+_BRIEF: Final = timedelta(days=60)
+"""What ends within it does not last."""
 _EATEN: Final = frozenset({"allergy", "diet", "condition", "dislikes"})
 """What is told of several people at once when they are cooked for."""
 
@@ -68,12 +67,13 @@ class RuleExtractor:
 
     def extract(self, page: Page) -> list[CandidateFact]:
         """What the user states, in order; nothing of most messages. Pure, and linear in the text's length."""
-        text = own_parts(without_request(users_words(page)), page.user_text)
-        if _UNSERIOUS.search(text):
+        words = without_request(users_words(page))
+        if is_doubtful(words):
             return []
+        text = own_parts(words, page.user_text)
         found: dict[tuple[str, ...], CandidateFact] = {}
         for sentence in sentences(text):
-            for one in stated(text, sentence):
+            for one in stated(text, sentence, words):
                 fact = _fact(page, text, one)
                 if fact is not None:
                     found.setdefault(
@@ -129,7 +129,8 @@ def _fact(page: Page, text: str, one: Stated) -> CandidateFact | None:
     if pattern.dated and not any(when.bound != "since" or not pattern.ahead for when in named):
         return None
     act = _act(text, one)
-    if act is None:
+    leading = times(text, max(0, one.start - _LEAD), one.end, pattern.language, day, pattern.ahead)
+    if act is None or _passes(one, leading, day):
         return None
     fact = CandidateFact(
         statement=_statement(page.user_text, one, named),
@@ -144,6 +145,22 @@ def _fact(page: Page, text: str, one: Stated) -> CandidateFact | None:
         importance=_IMPORTANCE.get(one.attribute, _USUAL),
     )
     return _timed(fact, named, day, page.timezone, moved=pattern.ahead is False)
+
+
+def _passes(one: Stated, named: Sequence[When], day: date) -> bool:
+    """Whether it holds for a few days alone, or will be so: `a widow this weekend`, `in 10 years I'm 50`."""
+    if one.attribute == "age":
+        return any(when.first > day for when in named)
+    lasting = one.attribute in STATES or one.attribute in ("residence", "employer")
+    return (
+        lasting
+        and one.pattern.ahead is None
+        and one.act != "ends"
+        and any(
+            (when.bound == "at" and when.last >= day) or (when.bound == "until" and when.last - day < _BRIEF)
+            for when in named
+        )
+    )
 
 
 def _act(text: str, one: Stated) -> Act | None:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from hearth.memory.extract.patterns import Tongue, book
+from hearth.memory.extract.patterns import book
+from hearth.memory.extract.tongues import Tongue
 
 
 class Value(NamedTuple):
