@@ -65,7 +65,7 @@ def of_another(text: str, place: int, end: int, tongue: Tongue) -> bool:
     return word is not None and word.group().split("'")[0].casefold() in tongue.her | tongue.him
 
 
-_WORD: Final = re.compile(r"[^\W\d_][\w']*")
+_WORD: Final = re.compile(r"[^\W\d_][\w']*(?!/)")
 
 
 def of_speaker(text: str, place: int) -> bool:

@@ -58,7 +58,7 @@ class Reader:
 
     def _clauses(self, patterns: Sequence[Pattern], lacking: tuple[str, ...]) -> list[Stated]:
         every: list[Stated] = []
-        reached = 0
+        reached, before = 0, self._goes_on
         loose: tuple[str, ...] = ()
         for clause in clauses(self._text, self._sentence, self._tongue):
             severed = clause.after.rpartition(" ")[2] in self._tongue.severs
@@ -67,6 +67,7 @@ class Reader:
             lacks = given if clause.start >= reached and not severed and not aside else ()
             if of_another(self._text, clause.start, self._sentence.end, self._tongue):
                 lacking = lacks = ()  # `he's 12, mad about trains`: from here on it is told of him
+                self._goes_on = False
             first = not clause.after or clause.after.startswith(":") or lacks[:1] == self._tongue.bare[:1]
             here = [one for pattern in patterns for one in self._tried(pattern, clause, lacks, first)]
             reached = max([reached, *(one.end for one in here if one.attribute not in GENERAL)])
@@ -74,6 +75,7 @@ class Reader:
                 lacking = self._lacking(clause, here, lacking)
             loose = () if clause.asked else self._own(clause)
             every += here
+        self._goes_on = before
         return every
 
     def _lacking(self, clause: Clause, here: Sequence[Stated], before: tuple[str, ...]) -> tuple[str, ...]:
@@ -84,7 +86,7 @@ class Reader:
         if told[0].subject != "user":
             return tuple(f"{told[0].who}{verb}" for verb in self._tongue.copulas) if told[0].who else ()
         if told[0].opening:
-            return self._tongue.bare
+            return self._tongue.bare or before
         return self._own(clause) or before
 
     def _titles(self, clause: Clause) -> bool:
@@ -139,7 +141,8 @@ class Reader:
 
     def _is_somebodys(self, clause: Clause, match: re.Match[str]) -> bool:
         """Whether the clause says whose it is, or goes on with what the speaker says of themselves."""
-        named = self._tongue.owns.search(self._text, clause.whole, match.end())
+        owns = self._tongue.owns
+        named = owns.search(self._text, clause.whole, match.end()) or owns.match(self._text, clause.start)
         return self._goes_on or named is not None or match.groupdict().get("who") is not None
 
     def _is_object(self, clause: Clause) -> bool:

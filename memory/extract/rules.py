@@ -49,8 +49,8 @@ _WORKLESS: Final = re.compile(
     re.IGNORECASE,
 )
 _SUPPOSED: Final = re.compile(r"\b(?:if|when|what|wish|would|could|unless|once|wenn|si|se)\b", re.IGNORECASE)
-_LEAD: Final = 24
-"""Characters before a clause in which a time stands that leads it in."""
+_LEAD: Final = re.compile(r"[^.!?…\n;:()。！？]{1,24}\Z")
+"""The words before a clause among which a time stands that leads it in."""
 _BRIEF: Final = timedelta(days=60)
 """What ends within it does not last."""
 _EATEN: Final = frozenset({"allergy", "diet", "condition", "dislikes"})
@@ -129,8 +129,9 @@ def _fact(page: Page, text: str, one: Stated) -> CandidateFact | None:
     if pattern.dated and not any(when.bound != "since" or not pattern.ahead for when in named):
         return None
     act = _act(text, one)
-    leading = times(text, max(0, one.start - _LEAD), one.end, pattern.language, day, pattern.ahead)
-    if act is None or _passes(one, leading, day):
+    leading = _LEAD.search(text, max(0, one.start - 24), one.start)
+    begins = leading.start() if leading else one.start
+    if act is None or _passes(one, times(text, begins, one.end, pattern.language, day, pattern.ahead), day):
         return None
     fact = CandidateFact(
         statement=_statement(page.user_text, one, named),

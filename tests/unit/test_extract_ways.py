@@ -28,6 +28,15 @@ def told(text: str) -> set[tuple[str, str, str]]:
 # Attribute and value, and the act where nothing is asserted
 
 SAID = [
+    ("我是杭州的一名护士，有两个孩子", ("occupation", "护士"), ("child", "两个孩子")),
+    ("我养了只猫叫团子", ("pet", "团子")),
+    ("妹が大阪に住んでいます。趣味は登山です", ("residence", "大阪"), ("hobby", "登山")),
+    ("車は持っていません", ("owns", "車", "denies")),
+    ("저는 부산에서 간호사로 일해요", ("occupation", "간호사")),
+    ("제 고양이 이름은 두부예요", ("pet", "두부")),
+    ("أنا محمد، أعيش في جدة", ("name", "محمد"), ("residence", "جدة")),
+    ("Ben Ayşe, eczacıyım", ("name", "Ayşe"), ("occupation", "eczacı")),
+    ("Arabam var ama ehliyetim yok", ("owns", "Arabam"), ("owns", "ehliyetim", "denies")),
     ("I'm a stonemason by trade", ("occupation", "stonemason")),
     ("my doctor put me on ramipril", ("medication", "ramipril")),
     ("learning Welsh, any podcasts?", ("learns", "Welsh")),
