@@ -17,6 +17,7 @@ from typing import Literal, TypeAlias, get_args
 import msgspec
 
 from hearth.memory.acts import write_down
+from hearth.memory.alone import alone
 from hearth.memory.clock import SystemClock
 from hearth.memory.embed.load import load_embedder
 from hearth.memory.errors import StoreUnavailable
@@ -183,15 +184,10 @@ async def _catch_up(log: SqlLog, filling: Filling, ends: dict[int, int]) -> int:
 
 async def _switch(log: SqlLog, fresh: Fresh, filling: Filling, ends: dict[int, int]) -> None:
     """Killed in here, the target is in use and not marked as filled: then a worker fills it."""
-    take = partial(log.lease, REBUILDING, 0, owner="replay")
-    mine = await take(seconds=SWITCHING_SECONDS)
-    try:
+    async with alone(log, REBUILDING, owner="replay", seconds=SWITCHING_SECONDS):
         await asyncio.to_thread(fresh.hand_over)
         await _catch_up(log, filling, ends)
         await asyncio.to_thread(fresh.switch)
-    finally:
-        if mine is not None:
-            await take(seconds=0)
 
 
 async def _compare(fresh: Fresh, filled: _Place) -> None:
