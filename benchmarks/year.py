@@ -15,12 +15,14 @@ import itertools
 import re
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import psutil
 from locomo import read_dialogues
 from report import Row, write
 
@@ -56,6 +58,8 @@ class Course:
 
     worker: list[float] = field(default_factory=list)
     """Seconds an exchange, by day."""
+    processor: list[float] = field(default_factory=list)
+    """Of them, those of processor time, of this process and of the one that embeds."""
     tokens: int = 0
     exchanges: int = 0
     asked: list[tuple[int, int, int, int, int]] = field(default_factory=list)
@@ -100,14 +104,16 @@ async def year(given: argparse.Namespace, policy: str) -> Course:
             if value is not None
         ]
 
-    with TemporaryDirectory() as folder:
-        async with simulated(folder, START, embedder=given.embedder, settled=settled) as simulation:
+    with _folder(given.folder, policy) as folder:
+        async with simulated(
+            folder, START, embedder=given.embedder, settled=settled, processor=_processor
+        ) as simulation:
             quarters = {given.days * 3 // 4, given.days}
             played = script(talk(given.path), days=given.days, a_day=given.a_day)
             for day, exchanges in itertools.groupby(played, key=lambda one: (one.at - START).days):
                 await simulation.play(exchanges, each=lambda day: _note(course, day))
                 if day + 1 in quarters:
-                    await _ask(simulation, day, course)
+                    await _ask(simulation, day, course, show=given.show)
                 if day % 30 == 29 or day + 1 in quarters:
                     owner = simulation.scope.owner
                     course.sizes.append((day + 1, await simulation.engine.long_term.count(owner)))
@@ -116,11 +122,12 @@ async def year(given: argparse.Namespace, policy: str) -> Course:
 
 def _note(course: Course, day: Day) -> None:
     course.worker.append(day.worker_seconds / day.exchanges)
+    course.processor.append(day.processor_seconds / day.exchanges)
     course.tokens += day.tokens
     course.exchanges += day.exchanges
 
 
-async def _ask(simulation: Simulation, day: int, course: Course) -> None:
+async def _ask(simulation: Simulation, day: int, course: Course, *, show: bool) -> None:
     right = alone = beside = asked = 0
     at = START + timedelta(days=day, hours=23)
     for thing in PLANTED:
@@ -134,7 +141,24 @@ async def _ask(simulation: Simulation, day: int, course: Course) -> None:
         alone, beside = alone + bool(old and not found), beside + bool(old and found)
         if not found or old:
             print(f"  day {day}: {thing.question} {answer!r} {'is there' if found else 'is missing'}; {old}")
+            if show:
+                print(f"{block}\n")
     course.asked.append((day + 1, asked, right, alone, beside))
+
+
+def _processor() -> float:
+    """Seconds of processor time so far, of this process and those that it started."""
+    own = psutil.Process()
+    times = (one.cpu_times() for one in (own, *own.children()))
+    return sum(one.user + one.system for one in times)
+
+
+def _folder(kept: Path | None, policy: str) -> AbstractContextManager[str | Path]:
+    """Where the year's memory lies: a new folder of the kept one, or one that goes with the run."""
+    if kept is None:
+        return TemporaryDirectory()
+    (folder := kept / policy).mkdir(parents=True)
+    return nullcontext(folder)
 
 
 def _says_stale(item: str, stale: frozenset[str], answer: str) -> bool:
@@ -154,6 +178,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--pages", type=int, default=1_500, help="room of mid-term memory")
     parser.add_argument("--embedder", choices=("fast", "quality"), default="fast")
     parser.add_argument("--policies", nargs="+", choices=tuple(HEATS), default=tuple(HEATS))
+    parser.add_argument(
+        "--show", action="store_true", help="print the block of each answer that is missing or stale"
+    )
+    parser.add_argument("--folder", type=Path, help="keep each policy's memory here, in a folder of its name")
     parser.add_argument("--json", type=Path, help="write what was found here too")
     given = parser.parse_args(arguments)
     answers: list[Row] = []
@@ -167,10 +195,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     "eviction": policy,
                     "day": day,
                     "asked": asked,
-                    "right, %": 100 * right / asked,
+                    "right, %": 100 * right / max(asked, 1),
                     "stale alone": alone,
                     "stale, dated, before the right one": beside,
                     "worker, ms an exchange": 1000 * sum(course.worker) / len(course.worker),
+                    "of processor time": 1000 * sum(course.processor) / len(course.processor),
                     "block, tokens an exchange": course.tokens / course.exchanges,
                     "minutes": (time.perf_counter() - started) / 60,
                 }
