@@ -169,7 +169,7 @@ class Segmenting:
             return
         segment = self._segments.get(id)
         pages = await self._all_pages(id)
-        if episode_text(segment or self._rest(id, pages), self._current(pages)) == episode.text:
+        if episode_text(self._current(pages)) == episode.text:
             return
         if segment is None:
             await self._resum(id, known[0], "a fact ended")
@@ -347,7 +347,7 @@ class Segmenting:
 
     def _add_episode(self, segment: Segment, pages: Sequence[Page], *, live: bool) -> str:
         """The memory that sums the segment up; its id, empty where there is nothing to say."""
-        text = episode_text(segment, self._current(pages))
+        text = episode_text(self._current(pages))
         if not text:
             return ""
         memory = Memory(

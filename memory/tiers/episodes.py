@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
+from functools import lru_cache
+from math import sqrt
 from typing import Final, NamedTuple
 
 from hearth.memory.extract.attributes import is_place
@@ -13,14 +16,21 @@ from hearth.memory.recall.cues import asks, speaks_of_self
 from hearth.memory.recall.dates import local_day
 from hearth.memory.recall.time_words import fold, time_words
 from hearth.memory.tiers.keywords import keywords
-from hearth.memory.types import Page, Segment
+from hearth.memory.types import Page
 
 _SENTENCES: Final = 4
-"""Sentences of an episode at most."""
+"""Sentences of an episode, of a few pages, at most."""
+_A_ROOT: Final = 2
+"""Sentences for each root of the pages, where those are more."""
 _LONGEST: Final = 240
 """Characters of one sentence at most."""
 _PEOPLE: Final = 4
 """Names beside the days at most."""
+_SELF: Final = 2.0
+"""What it is worth that a sentence speaks of the user, in telling words."""
+_LEVEL: Final = 8
+"""Words added to a sentence's, so that a short one is not worth most for its shortness."""
+_NUMBER: Final = re.compile(r"\d")
 _OFTEN: Final = 2
 """Sentences that a name stands in, for somebody who was part of it: one may be anything with a capital."""
 
@@ -37,17 +47,19 @@ class Tells(NamedTuple):
     words: tuple[str, ...]
     """Its keywords."""
     own: float
-    """More for each name in it, and where the user speaks of themselves."""
+    """More for each name in it, for a number, and where the user speaks of themselves."""
+    length: int
+    """Its words."""
 
 
-def episode_text(segment: Segment, pages: Sequence[Page]) -> str:
-    """The days, who else the user kept speaking of, and the sentences of the user's that say most of the
-    topic, in their order.
+def episode_text(pages: Sequence[Page]) -> str:
+    """The days, who else the user kept speaking of, and the sentences of the user's that tell most, in their
+    order.
 
     `pages` oldest first. Empty where nothing was told, but only asked.
     """
-    found = _sentences(segment, pages)
-    best = sorted(found, key=lambda one: (-one.worth, one.order))[:_SENTENCES]
+    most = max(_SENTENCES, round(_A_ROOT * sqrt(len(pages))))
+    best = sorted(_sentences(pages), key=lambda one: (-one.worth, one.order))[:most]
     words = " ".join(one.text for one in sorted(best, key=lambda one: one.order))
     others = ", ".join(name for name in people(pages) if name not in words)
     when = f"{_days(pages)} ({others})" if others else _days(pages)
@@ -69,11 +81,10 @@ def _is_somebody(name: str) -> bool:
     return name.isalpha() and not name.isupper() and not time_or_place
 
 
-def _sentences(segment: Segment, pages: Sequence[Page]) -> list[_Sentence]:
+def _sentences(pages: Sequence[Page]) -> list[_Sentence]:
     found: dict[str, _Sentence] = {}
     for text in (text for page in pages for text in told(page)):
-        value = worth(tells(text), segment.keywords, segment.pages)
-        found.setdefault(text.casefold(), _Sentence(text, len(found), value))
+        found.setdefault(text.casefold(), _Sentence(text, len(found), worth(tells(text))))
     return list(found.values())
 
 
@@ -85,18 +96,23 @@ def told(page: Page) -> Iterator[str]:
             yield text
 
 
+@lru_cache(maxsize=4096)  # a segment that grows is summed up again and again
 def tells(text: str) -> Tells:
     """What of a sentence its worth depends on."""
-    return Tells(keywords(text), len(names_in(text) or ()) + 2.0 * speaks_of_self(text))
+    words = keywords(text)
+    numbers = _NUMBER.search(text) is not None
+    own = len(names_in(text) or ()) + numbers + _SELF * speaks_of_self(text)
+    return Tells(words, own, max(len(text.split()), len(words)))
 
 
-def worth(tells: Tells, topic: Mapping[str, int], of: int) -> float:
-    """More for words of the topic, for names, and for what the user says of themselves; less for length.
+def worth(tells: Tells, known: Container[str] = ()) -> float:
+    """More for each telling word that is not known yet, for names and numbers, and for what the user says of
+    themselves; less for length.
 
-    `topic`: in how many of `of` texts each keyword stands.
+    Of what all sentences are about it is not worth more: what is asked for later was mostly said in passing.
     """
-    topical = sum(topic.get(word, 0) for word in tells.words) / of
-    return (topical + tells.own) / (4 + len(tells.words))
+    new = sum(word not in known for word in tells.words)
+    return (new + tells.own) / (_LEVEL + tells.length)
 
 
 def _days(pages: Sequence[Page]) -> str:

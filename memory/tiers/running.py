@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -52,19 +51,18 @@ def summed_up(lines: Sequence[SummaryLine], tokens: int) -> tuple[SummaryLine, .
 
 
 def _by_worth(lines: Sequence[SummaryLine]) -> list[SummaryLine]:
-    """Those first on which facts rest, then those that tell most of what all are about and no line before
-    them tells; of equal ones the later.
+    """Those first on which facts rest, then those that tell most that no line before them tells; of equal
+    ones the later.
     """
     left = {line.text: (line, tells(line.text)) for line in lines}
-    topic = Counter(word for _, told in left.values() for word in told.words)
+    known: set[str] = set()
     ordered: list[SummaryLine] = []
     while left:
         best, told = max(
             left.values(),
-            key=lambda one: (one[0].important, worth(one[1], topic, len(lines)), one[0].at, one[0].text),
+            key=lambda one: (one[0].important, worth(one[1], known), one[0].at, one[0].text),
         )
         ordered.append(best)
         del left[best.text]
-        for word in told.words:
-            topic[word] = 0
+        known.update(told.words)
     return ordered

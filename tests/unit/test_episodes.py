@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from hearth.memory.tiers.episodes import episode_text, people
-from hearth.memory.types import Page, Scope, Segment
+from hearth.memory.types import Page, Scope
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 TRIP = (
@@ -21,20 +21,6 @@ TRIP = (
 def page(text: str, **more: str) -> Page:
     scope = Scope(tenant="t", user="u", session="s")
     return Page(id=text, scope=scope, generation=1, user_text=text, reply_text="", occurred_at=NOON, **more)
-
-
-def whole(pages: list[Page]) -> str:
-    segment = Segment(
-        id="s",
-        owner="t/u",
-        pages=len(pages),
-        size=0,
-        centroid=b"",
-        keywords={"hut": 1, "full": 1},
-        opened_at=NOON,
-        last_at=NOON,
-    )
-    return episode_text(segment, pages)
 
 
 def test_whom_the_user_named_again_and_again_was_part_of_it() -> None:
@@ -56,4 +42,36 @@ def test_an_episode_names_those_whom_its_sentences_leave_out() -> None:
         f"There was this whole long and winding {thing} that went on about nothing, Ludmila and all of it."
         for thing in ("story", "path")
     ]
-    assert whole([page(text) for text in (*short, *long)]).startswith("2026-05-01 (Ludmila): I met Tom")
+    assert episode_text([page(text) for text in (*short, *long)]).startswith(
+        "2026-05-01 (Ludmila): I met Tom"
+    )
+
+
+CHAT = (
+    "Wow, I really hope that we all get there some day, it would be so good for all of us.",
+    "That is so true, and I love how they do it every single time.",
+    "The garden was lovely and the garden smelled of the garden.",
+    "Yes, that garden was something else again, it really was.",
+    "I do feel that it was good for me to be there with them for a while.",
+)
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "I take the tram at 7:14 to work.",
+        "My locker has the code QX-4471.",
+        "Mi madre vive en Salamanca con Teresa.",
+        "I repaired my bassoon with beeswax and cork.",
+    ],
+)
+def test_what_is_said_in_passing_is_kept_before_chat_on_the_topic(fact: str) -> None:
+    """Whatever the segment is about: what somebody will ask for is a detail."""
+    assert fact in episode_text([page(text) for text in (*CHAT, fact)])
+
+
+def test_an_episode_of_many_pages_has_more_sentences_but_not_as_many_more() -> None:
+    """Four of a few pages; twice as many of four times the pages from there on."""
+    said = [f"I keep the parcel of number {at} in room {at}." for at in range(64)]
+    counts = [episode_text([page(text) for text in said[:pages]]).count("parcel") for pages in (2, 9, 16, 64)]
+    assert counts == [2, 6, 8, 16]
