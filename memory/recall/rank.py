@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hearth.memory.knowledge.records import is_knowledge
 from hearth.memory.recall.cues import concerns_self
@@ -34,6 +35,7 @@ def signals(pool: Pool, pieces: Pieces, query: Query, weights: Weights) -> Mappi
     context = near[of]
     lexical = words * _share_of_best(pool.sides[pieces.side, of])
     previous_context, next_context = pieces.around(context)
+    next_context = np.where(_are_episodes(pool.records)[of], context, next_context)
     previous_lexical, _ = pieces.around(lexical)
     return {
         "text": text[of],
@@ -55,6 +57,13 @@ def signals(pool: Pool, pieces: Pieces, query: Query, weights: Weights) -> Mappi
         "recency": _recency(pool.records, query.at, weights.recency_days)[of],
         "importance": np.array([0.5 if isinstance(r, Page) else r.importance for r in pool.records])[of],
     }
+
+
+def _are_episodes(records: Sequence[Record]) -> NDArray[np.bool_]:
+    """True for those that sum up whole exchanges: what was replied there lies no nearer than they do."""
+    return np.array(
+        [not isinstance(record, Page) and record.type == "episode" for record in records], np.bool_
+    )
 
 
 def combine(values: Mapping[str, Numbers], weights: Weights) -> Numbers:

@@ -139,8 +139,8 @@ def test_the_whole_block():
         "- user: And my dog is Rex.\n"
         "- assistant: Nice!\n"
         "Fri 31 May\n"
-        "- user: I moved to Oslo.\n"
         "- Talked about the move.\n"
+        "- user: I moved to Oslo.\n"
         "# Knowledge\n"
         "2024\n"
         "Thu 23 May\n"
@@ -148,7 +148,7 @@ def test_the_whole_block():
         "</hearth-memory>\n"
         "Now answer the message above the reference data."
     )
-    assert block.items == ("i1", "f2", "f1", "p1", "p2", "p3", "e1", "k1")
+    assert block.items == ("i1", "f2", "f1", "p1", "p2", "e1", "p3", "k1")
 
 
 def test_equal_input_in_any_order_gives_equal_bytes():
@@ -236,6 +236,26 @@ def test_near_duplicates_are_shown_once():
     ).candidates
     _, verdicts = recall(SearchResult(candidates=better + worse, vector=EAST))
     assert verdicts == {"a": "in", "b": "duplicate", "c": "duplicate", "d": "in"}
+
+
+def test_an_episode_that_is_nearer_goes_before_exchanges():
+    """That nothing was replied to it, nor asked before it, takes nothing from it: it is told as a whole."""
+    nearest = found(memory("e", "I take the S12 at 7:14 to work.", type="episode"), cosine=0.5).candidates
+    near = found(
+        page("p", "I work at the library, mostly.", "A quiet place to work!"), cosine=0.48
+    ).candidates
+    far = found(page("q", "I swim at seven.", "With whom?"), cosine=0.2, coverage=0.1).candidates
+    result = SearchResult(candidates=nearest + near + far, vector=EAST)
+    _, scored = recall_block(
+        Query(text="Which train do I take to work?", at=NOW),
+        result,
+        ShortTermView(),
+        scope=SCOPE,
+        generation=1,
+        policy=POLICY,
+        counter=COUNTER,
+    )
+    assert [one.record.id for one in scored] == ["e", "p", "q"]
 
 
 def test_a_fresh_page_is_scored_like_any_other():
