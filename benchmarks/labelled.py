@@ -5,7 +5,8 @@ All are made up; the rules were developed against all but `unseen` and `trap`. W
 - `facts` are what a careful reader keeps of the user's own words: what holds beyond the conversation. Passing
   states, what a request is about, text that a task is given (to translate, correct, sum up), play and
   suppositions say nothing. `may` are readings that are neither right nor wrong.
-- `quote` carries the evidence, word for word. `subject` is `user`, a name or a relation as said, no pronoun.
+- `quote` carries the evidence, word for word. `subject` is `user`, a name or a relation as said, no pronoun;
+  `my sister Ana` is read for `Ana` too.
 - A relation with a name is a fact of the user's (`my grandson Theo`: relative, Theo), another is in `may`.
 - What is denied or has ended stands without its negation: `I don't have a car` is owns, car, denies. Dislikes
   are asserted. Of `not X but Y` only Y is asked for, as a correction where it sets the assistant right.
@@ -164,7 +165,7 @@ def _places(text: str, part: str) -> list[int]:
 
 def _says(label: Label, found: CandidateFact, exchange: Exchange) -> bool:
     return (
-        label.subject.casefold() == found.subject.casefold()
+        _same(label.subject, found.subject)
         and _kind(label.attribute) == _kind(found.attribute)
         and (not label.attribute or values_agree(label.value, found.value))
         and _act(label.act) == _act(found.act)
@@ -177,6 +178,12 @@ def _says(label: Label, found: CandidateFact, exchange: Exchange) -> bool:
             )
         )
     )
+
+
+def _same(label: str, found: str) -> bool:
+    """Whether both are the same person: a name may stand behind who its bearer is to the user."""
+    label, found = label.casefold(), found.casefold()
+    return label == found or found.endswith(f" {label}")
 
 
 def _kind(attribute: str) -> str:

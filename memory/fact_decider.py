@@ -19,6 +19,7 @@ from hearth.memory.events.kinds import (
 )
 from hearth.memory.extract.agreements import agreements
 from hearth.memory.extract.attributes import AGENT, OPPOSITE
+from hearth.memory.extract.confirming import confirmation, confirmed
 from hearth.memory.extract.forgetting import forget_request
 from hearth.memory.forgetting import decide
 from hearth.memory.outdating import outdated_pages
@@ -137,7 +138,11 @@ class FactDecider:
         return [Told(page, one, fact_id(page, one)) for one in kept]
 
     async def _by_rules(self, stored: Page) -> list[CandidateFact]:
-        return await asyncio.to_thread(self._extractor.extract, stored)
+        said = await asyncio.to_thread(self._extractor.extract, stored)
+        if said or stored.by_other or confirmation(stored) is None:
+            return said
+        before = await self._log.previous_page(stored)
+        return [] if before is None else await asyncio.to_thread(confirmed, stored, before.reply_text)
 
     async def _live(self, event: Event, id: str) -> Page | None:
         """The page as it stands now, if its words are the user's and on the live branch, evicted or not."""

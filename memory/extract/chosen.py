@@ -70,7 +70,8 @@ def _better(other: Stated, one: Stated) -> bool:
     if repeats and other.subject == one.subject and other.value in one.value:
         return True
     if (
-        one.pattern.anywhere
+        other is not one
+        and one.pattern.anywhere
         and other.attribute == one.attribute
         and other.act == "ends"
         and _shared(other, one)

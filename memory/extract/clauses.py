@@ -17,6 +17,10 @@ _LEADS: Final = 4
 """Phrases at most that stand before a clause without changing it."""
 
 
+_TAG: Final = 2
+"""Words at most that ask whether what stands before them is so: `, non è vero?`"""
+
+
 class Clause(NamedTuple):
     """A place where a clause begins."""
 
@@ -101,7 +105,14 @@ def _asked_from(text: str, sentence: Sentence, tongue: Tongue) -> int:
         return sentence.start
     if tongue.tags.search(text, sentence.start, sentence.end):
         return sentence.start
-    for at, _ in sorted(_parted(text, sentence, sentence.end, tongue)):
+    parts = sorted(_parted(text, sentence, sentence.end, tongue))
+    for at, _ in parts:
         if tongue.asks.match(text, _led(text, at, sentence.end, tongue), sentence.end):
             return at
-    return sentence.start
+    last = max((at for at, by in parts if _MARK.match(by)), default=sentence.start)
+    return last if _asks_itself(text[last : sentence.end]) else sentence.start
+
+
+def _asks_itself(last: str) -> bool:
+    """Whether a question's last part is what it asks, and no tag: that has a word or two."""
+    return len(last.split()) > _TAG or (len(last) > 2 * _TAG and not last.isascii() and " " not in last)

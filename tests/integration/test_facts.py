@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from hearth.memory.events.kinds import PageMoved
+from hearth.memory.extract.rules import RuleExtractor
 from hearth.memory.tiers.heat import HeatPolicy
 from hearth.memory.tiers.life import LifePolicy
 from hearth.memory.tiers.limits import Limits
@@ -90,6 +91,27 @@ async def test_case_16_a_superseded_fact_is_never_current_on_any_path(api: Api) 
     assert "Borealis" in (present := await block(api, "Where do I work?"))
     assert "I work at Acme" not in present
     assert "fine place" not in present
+
+
+@pytest.mark.parametrize(
+    ("reply", "kept"),
+    [
+        ("I'd use recursion. I prefer Rust and I live in Bern.", [("residence", "Bern")]),
+        ("Bern is a fine place to live in.", []),
+    ],
+)
+async def test_case_11_what_is_right_for_the_user_too_is_theirs(
+    tmp_path: Path, reply: str, kept: list[tuple[str, str]]
+) -> None:
+    """The assistant's words are no fact; what the user confirms of them rests on the user's words alone."""
+    async with open_api(tmp_path, clock=ManualClock(), extractor=RuleExtractor()) as api:
+        chat = msgspec.structs.replace(ALICE, session="chat")
+        await say(api, "How do I reverse a list?", reply, scope=chat)
+        assert await facts(api) == []
+        await say(api, "Yes, Bern is right for me too.", scope=chat)
+        told = await facts(api)
+    assert [(one["attribute"], one["value"]) for one in told] == kept
+    assert all([one["role"] for one in fact["evidence"]] == ["user"] for fact in told)
 
 
 async def test_the_past_is_told_with_the_day_on_which_it_ended(api: Api) -> None:

@@ -40,6 +40,9 @@ def facts(text: str) -> list[CandidateFact]:
         "I live in Leeds and I'm vegan, that's what my flatmate put down",
         "my daughter turned 18 last week (the yacht, I mean)",
         "I am a vegan, says the man eating my bacon",
+        "I got a dog in Animal Crossing",
+        "Ik ben klant bij Arriva",
+        "I have two kids, Netflix and no time, says nobody",
     ],
 )
 def test_what_is_played_tried_or_not_meant_states_nothing(text: str) -> None:

@@ -28,6 +28,22 @@ def told(text: str) -> set[tuple[str, str, str]]:
 # Attribute and value, and the act where nothing is asserted
 
 SAID = [
+    ("Duz mich bitte", ("instruction", "Duz")),
+    ("Meine Schwester steht total auf Kakteen", ("likes", "Kakteen")),
+    ("insegno latino al liceo, mi fai un menu?", ("occupation", "insegno latino")),
+    ("Ik ben conducteur bij Arriva", ("employer", "Arriva"), ("occupation", "conducteur")),
+    ("работаю вахтёром в школе", ("occupation", "вахтёром")),
+    ("pracuję jako położna w szpitalu", ("occupation", "położna")),
+    (
+        "I've got three brothers, Femi and Seyi",
+        ("sibling", "three brothers"),
+        ("sibling", "Femi"),
+        ("sibling", "Seyi"),
+    ),
+    ("my ex, Marco, has the kids", ("partner", "Marco", "ends")),
+    ("No emojis, ever, please", ("instruction", "No emojis")),
+    ("As a Maltese citizen, do I need a visa?", ("nationality", "Maltese")),
+    ("I speak Tamil at home and English at work", ("speaks", "Tamil"), ("speaks", "English")),
     ("我是杭州的一名护士，有两个孩子", ("occupation", "护士"), ("child", "两个孩子")),
     ("我养了只猫叫团子", ("pet", "团子")),
     ("妹が大阪に住んでいます。趣味は登山です", ("residence", "大阪"), ("hobby", "登山")),
