@@ -1,6 +1,6 @@
 """Labelled exchanges, and which of the facts that an extractor read from one are right.
 
-All are made up; the rules were developed against all but `unseen` and `trap`. What a label means:
+All are made up, and the rules were developed against all of them. What a label means:
 
 - `facts` are what a careful reader keeps of the user's own words: what holds beyond the conversation. Passing
   states, what a request is about, text that a task is given (to translate, correct, sum up), play and

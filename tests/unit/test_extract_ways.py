@@ -28,6 +28,9 @@ def told(text: str) -> set[tuple[str, str, str]]:
 # Attribute and value, and the act where nothing is asserted
 
 SAID = [
+    ("I have a 2014 Skoda Fabia with a cold heater", ("owns", "2014 Skoda Fabia")),
+    ("I've been promoted to ward manager", ("occupation", "ward manager")),
+    ("off the sertraline since January", ("medication", "sertraline", "ends")),
     ("Duz mich bitte", ("instruction", "Duz")),
     ("Meine Schwester steht total auf Kakteen", ("likes", "Kakteen")),
     ("insegno latino al liceo, mi fai un menu?", ("occupation", "insegno latino")),
