@@ -48,9 +48,17 @@ _SELF: Final = words_of(
     "nossa|devo|deveria|sou|estou|tenho|moro|trabalho|faço|я|мой|моя|моё|мои|моего|моей|мне|меня|мы",
     "наш\\w*|ik|mijn|mij|wij|ons|onze|benim|bana|beni|bizim|mój|moj[aeąe]|moje(?:go|mu|j)|jestem",
     "mieszkam|pracuję|nasz\\w*|أنا|لي|عندي|لدي|لدينا|عندنا|نحن|[^\\W\\d_]{2,}(?:تي|نا)",
+    "(?:did|does|has|have|had|who) (?!you)(?:[^\\W\\d_]+ ){1,4}(?:me|us)",
+    # verbs that say by their ending who acts, where a question has nobody else to act
+    "(?:a|de|por|desde |hasta )?(?:dónde|cuándo) (?:me )?(?!hizo|dijo|vino|pudo|puso|quiso|supo|hubo)"
+    "[^\\W\\d_]+(?<!uv)(?<!aj)(?<!uj)o",
+    "(?:aonde|onde|quando|dove) (?:me |mi )?[^\\W\\d_]+(?<!n)o|(?:где|куда|когда|откуда) [^\\W\\d_]+[еёи]м",
+    "(?:gdzie|dokąd|skąd|kiedy) [^\\W\\d_]+(?:[ae]m|ę|my)",
+    "(?:nerede|nereye|nereden|ne zaman|ne|neyi|kime|kiminle) (?:[^\\W\\d_]+ ){0,3}"
+    "[^\\W\\d_]{2,}(?:[ıiuü]yoru[mz]|[dt][ıiuü][mk])",
 )
 _SELF_UNSPACED: Final = words_of(
-    "我|俺|私|僕|ぼく|나는|내가|내|제가|제|나의|저는|우리|ฉัน|ผม|ของเรา|เราจะ|मेर[ाीे]|मैं|मुझ|हमार[ाीे]|हमें",
+    "我|俺|私|僕|ぼく|나는|내가|내|제가|제|나의|저는|우리|ฉัน|ผม|เรา|मेर[ाीे]|मैं|मुझ|हमार[ाीे]|हमें",
 )
 _ASKS_HOW_TO: Final = words_of(
     "how (?:do|can|could|would|might|to)(?! i (?:get to|look|feel)|n.t)",
