@@ -18,8 +18,12 @@ from hearth.memory.extract.tongues import Tongue
 
 _NEAR: Final = 200
 """Characters before a sentence in which stands that something was wrong."""
+_BUT: Final = frozenset(
+    ("but", "sondern", "mais", "sino", "sino que", "ma", "bensì", "mas", "maar", "lecz", "tylko", "а")
+)
+"""Between what is not so and what is, in its place."""
 _CONTRASTED: Final = frozenset({"diet", "allergy", "condition", "plays", "speaks", "learns"})
-"""Attributes with many values of which one is meant in place of another where no verb stands before them."""
+"""Attributes with many values of which one can be meant in another's place."""
 
 
 def sets_right(text: str, sentence: Sentence, tongue: Tongue) -> bool:
@@ -32,13 +36,17 @@ def sets_right(text: str, sentence: Sentence, tongue: Tongue) -> bool:
 def contrasted(text: str, sentence: Sentence, read: Sequence[Stated]) -> list[Stated]:
     """The statements, with one that follows at once upon the denial of another value as its correction.
 
-    Only where the message opens so: who says later that they are no nurse but a vet may just tell it.
+    Only where the message opens so: who says later that they are no nurse, they are a vet, may just tell it.
+    Of `not this but that` only that is stated.
     """
-    if not _opens(text, sentence):
-        return list(read)
     amended = dict(enumerate(read))
     for place, (denied, stated) in enumerate(pairwise(read)):
-        if _is_contrast(denied, stated) and not any(map(str.isalnum, text[denied.end : stated.start])):
+        if not _is_contrast(denied, stated):
+            continue
+        between = text[denied.end : stated.start].strip(" ,;–—-").casefold()
+        if between in _BUT and is_single(denied.attribute):
+            del amended[place]
+        elif not any(map(str.isalnum, between)) and _opens(text, sentence) and _is_meant(denied):
             amended[place + 1] = replace(stated, act="corrects", wrong=denied.value)
             del amended[place]
     return list(amended.values())
@@ -54,5 +62,10 @@ def _is_contrast(denied: Stated, stated: Stated) -> bool:
     return (
         (denied.act, stated.act) in (("denies", "asserts"), ("denies", "corrects"))
         and about == (stated.subject, stated.attribute)
-        and (is_single(denied.attribute) or bool(denied.opening and denied.attribute in _CONTRASTED))
+        and (is_single(denied.attribute) or denied.attribute in _CONTRASTED)
     )
+
+
+def _is_meant(denied: Stated) -> bool:
+    """Whether the other value stands in its place: where there can be many, the verb is left out."""
+    return is_single(denied.attribute) or bool(denied.opening)

@@ -43,6 +43,9 @@ def facts(text: str) -> list[CandidateFact]:
         "I got a dog in Animal Crossing",
         "We lost our dog Bo last spring",
         "I have a Tesla question",
+        "Soy alérgico a los lunes",
+        "Ik ben allergisch voor maandagen",
+        "月曜日アレルギーです",
         "(asking as my mum) I'm 70 and I live in Hull",
         "yo soy Batman y vivo en Gotham",
         "Ik ben klant bij Arriva",
@@ -104,6 +107,12 @@ def test_a_correction_is_told_by_its_form(text: str, read: list[tuple[str, str, 
     told = facts(text)
     assert {fact.act for fact in told} == {"corrects"}
     assert [(fact.attribute, fact.value, fact.wrong) for fact in told] == read
+
+
+def test_of_not_this_but_that_only_that_is_stated() -> None:
+    """Nobody had said that they are a doctor."""
+    for text in ("I'm not a doctor but a nurse", "Ik ben geen arts maar verpleegkundige"):
+        assert [(fact.attribute, fact.act) for fact in facts(text)] == [("occupation", "asserts")]
 
 
 def test_who_denies_and_states_later_corrects_nobody() -> None:
