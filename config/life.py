@@ -160,7 +160,8 @@ class ConceptSettings(Section):
     least: Annotated[int, Field(ge=2)] | None = Field(default=None, description="In one at least (3).")
     most: Annotated[int, Field(ge=2)] | None = Field(default=None, description="In one at most (12).")
     gain: Whole | None = Field(
-        default=None, description="Facts and episodes that a user gains before they are made anew (5)."
+        default=None,
+        description="Facts and episodes gained before they are made anew; of many a twentieth (5).",
     )
 
 

@@ -32,6 +32,8 @@ _MEMBERS: Final = 300
 _LOOKS: Final = 20
 _PAUSE: Final = 0.1
 """Seconds between two looks at whether all of them are indexed."""
+_PART: Final = 20
+"""One in so many of what is looked at has to be new."""
 _SUMMED_UP: Final = ("fact", "episode")
 
 
@@ -95,13 +97,16 @@ class ConceptDecider:
         return made
 
     async def _has_gained(self, events: Sequence[Event], gain: int) -> bool:
-        """Whether the number of facts and episodes passed a multiple of `gain` with these events."""
+        """Whether the number of facts and episodes passed a multiple of `gain` with these events, or of a
+        part of those that are looked at where that is more: each time all of them are.
+        """
         added = sum(_is_summed_up(event) for event in events)
         if not added:
             return False
         last, where = events[-1], MemoryFilter(types=_SUMMED_UP)
         count = await self._log.count_memories(last.tenant, last.user, where=where)
         count -= sum(_is_summed_up(event) for event in await self._later(last))
+        gain = max(gain, min(count, _MEMBERS) // _PART)
         return count // gain > (count - added) // gain
 
     async def _later(self, event: Event) -> list[Event]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import takewhile
 from typing import Final, NamedTuple
 
@@ -12,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from hearth.memory.tiers.keywords import keywords, overlap, readable
+from hearth.memory.tiers.keywords import keywords, readable
 from hearth.memory.tiers.segments import NEIGHBOUR, SegmentPolicy
 from hearth.memory.types import Memory, Vector
 
@@ -61,7 +62,12 @@ class Concept(NamedTuple):
 
 def member(memory: Memory, vector: Vector) -> Member:
     """The memory with its keywords."""
-    return Member(memory, vector, frozenset(keywords(memory.text)))
+    return Member(memory, vector, _keywords(memory.text))
+
+
+@lru_cache(maxsize=4096)  # the same facts are looked at each time
+def _keywords(text: str) -> frozenset[str]:
+    return frozenset(keywords(text))
 
 
 def concepts(members: Sequence[Member], policy: ConceptPolicy, cosines: SegmentPolicy) -> list[Concept]:
@@ -106,17 +112,26 @@ def _affinity(members: Sequence[Member], cosines: SegmentPolicy) -> NDArray[np.f
     vectors = np.array([one.vector for one in members], dtype=np.float64)
     near: NDArray[np.float64] = np.maximum(vectors @ vectors.T - cosines.unrelated, 0.0)
     near *= NEIGHBOUR / (cosines.neighbour - cosines.unrelated)
-    for i, one in enumerate(members):
-        for j in range(i):
-            other = members[j]
-            more = overlap(one.keywords, other.keywords) + _ABOUT * _are_alike(one.memory, other.memory)
-            near[i, j] = near[j, i] = near[i, j] + more
+    near += _shared([one.keywords for one in members]) + _ABOUT * _are_alike([one.memory for one in members])
     return np.asarray(np.round(near, 9), dtype=np.float64)
 
 
-def _are_alike(one: Memory, other: Memory) -> bool:
-    of_one = one.subject not in ("", "user") and one.subject == other.subject
-    return of_one or (one.attribute != "" and one.attribute == other.attribute)
+def _shared(words: Sequence[frozenset[str]]) -> NDArray[np.float64]:
+    """Jaccard's index of each two, 0 where both are empty."""
+    places = {word: place for place, word in enumerate(sorted(frozenset[str]().union(*words)))}
+    has = np.zeros((len(words), len(places)))
+    for row, some in zip(has, words, strict=True):
+        row[[places[word] for word in some]] = 1.0
+    both, sizes = has @ has.T, has.sum(axis=1)
+    return np.asarray(both / np.maximum(sizes[:, None] + sizes - both, 1.0))
+
+
+def _are_alike(memories: Sequence[Memory]) -> NDArray[np.bool_]:
+    """Whether each two say the same kind of thing, or something of the same person or thing."""
+    subjects = np.array(["" if one.subject == "user" else one.subject for one in memories])
+    attributes = np.array([one.attribute for one in memories])
+    of_one = (subjects[:, None] == subjects) & (subjects != "")
+    return np.asarray(of_one | ((attributes[:, None] == attributes) & (attributes != "")))
 
 
 def _clusters(affinity: NDArray[np.float64], policy: ConceptPolicy) -> Iterator[list[int]]:
