@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Final, cast
@@ -15,12 +15,13 @@ import msgspec
 from hearth.memory.engine import Engine
 from hearth.memory.opening import open_memory
 from hearth.memory.policies import Settled, nothing_settled
-from hearth.memory.types import Recall, Scope
+from hearth.memory.recall.unanswered import only_asks
+from hearth.memory.types import Memory, Recall, Record, Scope
 from hearth.memory.worker import Worker
 
 _PATIENCE: Final = 10.0
 """Seconds that a recall may take: nobody waits for the answer."""
-_HOUR: Final = timedelta(hours=1)
+_KNOWN: Final = "As far as I know: "
 
 
 class SetClock:
@@ -141,9 +142,17 @@ async def simulated(
 
 
 def reply_from(recall: Recall) -> str:
-    """A reply that repeats the best of what was recalled, as a model that uses its memory does."""
-    best = next((one.record for one in recall.scored if one.verdict == "in"), None)
-    if best is None:
-        return "I see."
-    told = getattr(best, "text", None) or getattr(best, "user_text", "")
-    return f"As far as I know: {told}"
+    """A reply that repeats the best of what was recalled, as a model that uses its memory does.
+
+    Of an exchange in which the user only asked that is what was replied then.
+    """
+    shown = (one.record for one in recall.scored if one.verdict == "in")
+    told = next((said for said in map(_said, shown) if said), "")
+    return f"{_KNOWN}{told}" if told else "I see."
+
+
+def _said(record: Record) -> str:
+    if isinstance(record, Memory):
+        return record.text
+    asked = only_asks(record.user_text)
+    return record.reply_text.removeprefix(_KNOWN) if asked else record.user_text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from math import log
 from typing import Final, Literal, NamedTuple, TypeAlias
 from uuid import NAMESPACE_URL, uuid5
 
@@ -149,26 +150,50 @@ def leaving(
     limits: Limits,
     policy: HeatPolicy,
 ) -> list[Evicted]:
-    """The segments that have to go, the coldest first; pinned ones never do.
+    """The segments that have to go; pinned ones never do.
 
-    Age first, then as many of the coldest as the limits ask for. The order does not depend on `at`.
+    Age first, then as many of the coldest as the limits ask for, for the room that they take: where pages
+    or bytes are too many, those whose heat is least for each of theirs. The order does not depend on `at`.
     """
-    coldest = sorted(
-        (segment for segment in segments if not segment.pinned),
-        key=lambda one: (order(heats.get(one.id, Heat()), policy), one.last_at, one.id),
-    )
+    if _over(segments, limits) is None and limits.days is None and limits.session_segments is None:
+        return []
+    warm = {one.id: order(heats.get(one.id, Heat()), policy) for one in segments}
+    able = [segment for segment in segments if not segment.pinned]
     gone: list[Evicted] = []
     if limits.days is not None:
         before = at - timedelta(days=limits.days)
-        gone = [Evicted(one, "age") for one in coldest if _last(one, heats) < before]
+        old = (one for one in able if _last(one, heats) < before)
+        gone = [Evicted(one, "age") for one in _coldest(old, warm, "age")]
     out = {one.segment.id for one in gone}
     left = [segment for segment in segments if segment.id not in out]
-    waiting = [segment for segment in coldest if segment.id not in out]
-    while waiting and (reason := _over(left, limits)) is not None:
-        first = waiting.pop(0)
+    queues: dict[Reason, list[Segment]] = {}
+    while (reason := _over(left, limits)) is not None:
+        if reason not in queues:
+            queues[reason] = _coldest((one for one in left if not one.pinned), warm, reason)
+        first = next((one for one in queues[reason] if one.id not in out), None)
+        if first is None:
+            break
+        out.add(first.id)
         left.remove(first)
         gone.append(Evicted(first, reason))
+    waiting = _coldest((one for one in left if not one.pinned), warm, "session segments")
     return [*gone, *(Evicted(one, "session segments") for one in _crowding(left, waiting, limits))]
+
+
+def _coldest(segments: Iterable[Segment], warm: Mapping[str, float], reason: Reason) -> list[Segment]:
+    """In order of heat, by the room of which there is too little. `warm` has the logarithm of each heat."""
+    return sorted(segments, key=lambda one: (warm[one.id] - log(_room(one, reason)), one.last_at, one.id))
+
+
+def _room(segment: Segment, reason: Reason) -> int:
+    """How much of what is too much a segment takes."""
+    match reason:
+        case "pages":
+            return segment.pages
+        case "bytes":
+            return max(segment.size, 1)
+        case _:
+            return 1
 
 
 def _crowding(left: Sequence[Segment], coldest: Sequence[Segment], limits: Limits) -> list[Segment]:

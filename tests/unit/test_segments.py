@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -124,6 +125,26 @@ def test_capacity_holds_and_the_order_does_not_depend_on_when_one_looks(given_se
     assert len(left) + sum(one.pinned for one in some) <= most or not left
     for one in gone:
         assert all(order(heats[one.segment.id], HEAT) <= order(heats[other.id], HEAT) for other in left)
+
+
+@given(SEGMENTS, st.integers(0, 60), st.integers(0, 5000))
+def test_where_pages_are_too_many_those_leave_that_are_coldest_for_their_pages(given_segments, most, later):
+    """A long chat that is as warm as a short one is not worth as many pages; capacity holds."""
+    some = [
+        structs.replace(begun(f"s{n}", "t/u", page(f"p{n}", axis(1), "a", hours)), pages=pages, pinned=pinned)
+        for n, (hours, pages, pinned) in enumerate(given_segments)
+    ]
+    heats = {one.id: touch(Heat(), 1.0, one.last_at, HEAT) for one in some}
+    gone = leaving(some, heats, NOON + 60 * HOUR, Limits(pages=most), HEAT)
+    assert gone == leaving(some, heats, NOON + later * HOUR, Limits(pages=most), HEAT)
+    left = [one for one in some if one not in [each.segment for each in gone]]
+    able = [one for one in left if not one.pinned]
+    assert sum(one.pages for one in left) <= most or not able
+
+    def of_a_page(one):
+        return order(heats[one.id], HEAT) - math.log(one.pages)
+
+    assert all(of_a_page(one.segment) <= of_a_page(other) for one in gone for other in able)
 
 
 @given(
