@@ -6,6 +6,7 @@ import difflib
 import types
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin
 
@@ -66,7 +67,13 @@ def load_settings(path: str | Path, environ: Mapping[str, str]) -> Settings:
         problem = Problem(level="error", where=str(path), message=message, remedy="name a readable YAML file")
         raise SettingsError([problem]) from error
     settings = parse_settings(text, environ, source=path.name)
-    return settings.model_copy(update={"folder": path.resolve().parent})
+    return settings.model_copy(
+        update={
+            "path": path.absolute(),
+            "again": partial(load_settings, path.absolute(), environ),
+            "folder": path.resolve().parent,
+        }
+    )
 
 
 def parse_settings(text: str, environ: Mapping[str, str], *, source: str = "configuration") -> Settings:

@@ -590,6 +590,10 @@ class Settings(BaseModel):
     """All other sections. Values such as `os.environ/NAME` are left for LiteLLM to resolve."""
     source: str = ""
     """The file's name, for messages."""
+    path: Path | None = None
+    """The file itself, as it was named; None where there is none."""
+    again: Callable[[], Settings] | None = Field(default=None, repr=False, exclude=True)
+    """Reads the file as it stands now, in the same environment. Raises SettingsError."""
     folder: Path = Path()
     """The folder of the file: where LiteLLM looks for what it names (callbacks' modules, included files)."""
     warnings: tuple[Problem, ...] = ()

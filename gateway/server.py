@@ -23,8 +23,8 @@ from hearth.config.litellm_document import litellm_document, write_document
 from hearth.config.settings import HearthSettings, Settings
 from hearth.gateway.edge import MEGABYTE, Edge
 from hearth.gateway.ending import Server
+from hearth.gateway.file_policy import FilePolicy
 from hearth.gateway.flow import Flow
-from hearth.gateway.life import settled_by
 from hearth.gateway.model import extraction_model
 from hearth.gateway.provider_store import LiteLLMResponses
 from hearth.gateway.runtime import RUNTIME, Gateway
@@ -74,7 +74,7 @@ async def running(settings: Settings) -> AsyncIterator[Gateway]:
         servers=servers_of(hearth),
         worker=hearth.worker,
         weights={tenant: weights_of(hearth, tenant) for tenant in hearth.tenants},
-        settled=settled_by(hearth),
+        settled=FilePolicy(settings),
         ledger=hearth.erasure.ledger,
         model=extraction_model(settings),
         gate=partial(switchboard, folder=hearth.data_dir),

@@ -10,14 +10,14 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from hearth.config.settings import Settings
 from hearth.gateway.api.health import AliveOut, PartOut, ReadyOut, parts_of
-from hearth.gateway.life import settled_by
+from hearth.gateway.file_policy import FilePolicy
 from hearth.gateway.model import extraction_model
 from hearth.gateway.runtime import RUNTIME
 from hearth.gateway.server import serve_app
 from hearth.gateway.servers import servers_of
 from hearth.memory import metrics
 from hearth.memory.gauges import exposed
-from hearth.memory.health import Health, overall, store_parts
+from hearth.memory.health import Health, file_parts, overall, store_parts
 from hearth.memory.opening import OpenWorker, open_worker
 
 
@@ -32,6 +32,7 @@ class WorkerService:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._policy = FilePolicy(settings)
         self._open: OpenWorker | None = None
 
     @asynccontextmanager
@@ -43,7 +44,7 @@ class WorkerService:
             embedder=hearth.embedder,
             durability=hearth.durability,
             servers=servers_of(hearth),
-            settled=settled_by(hearth),
+            settled=self._policy,
             ledger=hearth.erasure.ledger,
             model=extraction_model(self._settings),
         ) as self._open:
@@ -56,7 +57,8 @@ class WorkerService:
         if self._open is None:
             return Health(state="down", reasons=("it does not run",), parts={})
         stores = self._open.stores
-        return overall(await store_parts(stores.log, stores.short_term, stores.long_term, self._open.worker))
+        parts = await store_parts(stores.log, stores.short_term, stores.long_term, self._open.worker)
+        return overall(parts | file_parts(self._policy.account()))
 
     def app(self) -> FastAPI:
         """Liveness, readiness, health and counters; whoever may reach the port may read them."""

@@ -13,6 +13,7 @@ import msgspec
 from hearth.memory.engine import Engine
 from hearth.memory.errors import HearthError, StoreUnavailable
 from hearth.memory.events.sql_log import LogHealth
+from hearth.memory.policies import FileAccount
 from hearth.memory.ports import EventLog, LongTerm, ShortTerm
 from hearth.memory.stores.vector_child import ChildHealth
 from hearth.memory.stores.vector_child_wire import State as ChildState
@@ -81,7 +82,16 @@ async def engine_health(engine: Engine) -> Health:
     traces = engine.traces.since(since)
     missing = Counter(part for trace in traces if trace.status == "partial" for part in trace.reasons)
     recall = recall_part([trace.status for trace in traces], missing=missing)
-    return overall(parts | {"spool": spool, "recall": recall})
+    return overall(parts | {"spool": spool, "recall": recall} | file_parts(engine.policies.file()))
+
+
+def file_parts(found: FileAccount | None) -> dict[str, Part]:
+    """The part of the configuration file, where there is one that is followed."""
+    if found is None:
+        return {}
+    reasons = ("has changed and can't be used; the one before counts",) if found.unusable else ()
+    numbers = {"restart": found.restart}
+    return {"configuration": Part(state="degraded" if reasons else "ok", reasons=reasons, numbers=numbers)}
 
 
 async def store_parts(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+import msgspec
 
 from hearth.memory import metrics
 from hearth.memory.errors import HearthError, LogUnavailable
@@ -22,6 +24,29 @@ Settled: TypeAlias = Callable[[str, str, str], Sequence[Setting]]
 """What the file says for a tenant, an agent and a key, by their names; empty: for none in particular."""
 PolicyOf: TypeAlias = Callable[[str, str, str], LifePolicy]
 """The policy of a tenant, an agent and a key. Raises LogUnavailable while it can't be known."""
+
+
+class FileAccount(msgspec.Struct, frozen=True, kw_only=True):
+    """How the file was found when it was last looked at."""
+
+    unusable: bool = False
+    """It has changed and can't be used: what it said before counts."""
+    restart: int = 0
+    """Settings of it that have changed and count after a restart."""
+
+
+@runtime_checkable
+class Changing(Protocol):
+    """A file whose changes count while the process runs; it is `Settled` too."""
+
+    def look(self) -> bool:
+        """True where it says something else than at the last look. Blocks for a file's reading."""
+        ...
+
+    def account(self) -> FileAccount:
+        """How it was found at the last look."""
+        ...
+
 
 FOLLOW_SECONDS: Final = 1.0
 """Between two looks at what other processes set."""
@@ -77,6 +102,10 @@ class Policies:
         """Each value of that policy, and who has set it."""
         return list(self._policy(tenant, agent, key).values.values())
 
+    def file(self) -> FileAccount | None:
+        """How the file was found; None where there is none to follow."""
+        return self._settled.account() if isinstance(self._settled, Changing) else None
+
     def set_in(self, tenant: str) -> Sequence[Setting]:
         """All that was set for the tenant, its agents and keys while the gateway ran."""
         return self._set.get(tenant, ())
@@ -126,11 +155,16 @@ class Policies:
         """Look again and again, until cancelled. While the log is away what was seen last counts."""
         while True:
             try:
+                await self._look_at_file()
                 await self.look()
             except HearthError:
                 logger.warning("changes of the policy are not seen for now", exc_info=True)
                 metrics.FAILURES.labels("policies.follow").inc()
             await asyncio.sleep(FOLLOW_SECONDS)
+
+    async def _look_at_file(self) -> None:
+        if isinstance(self._settled, Changing) and await asyncio.to_thread(self._settled.look):
+            self._made.clear()
 
     def _policy(self, tenant: str, agent: str, key: str) -> _Made:
         place = (tenant, agent, key)

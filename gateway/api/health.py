@@ -69,7 +69,8 @@ class HealthOut(ReadyOut):
         "that could not be read yet (`unread`), and of the key's own tenant `tenant` and `key NAME`."
     )
     parts: dict[str, PartOut] = Field(
-        description="log, spool, short_term, long_term, worker, recall; extraction where a model reads facts."
+        description="log, spool, short_term, long_term, worker, recall; extraction where a model reads "
+        "facts; configuration where a file is followed."
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from hearth.gateway.switchboard import FileSwitchboard
 from hearth.testing.provider import ScriptedProvider
@@ -84,6 +85,28 @@ def test_memory_is_switched_off_for_a_key_and_for_all_without_a_restart(
     assert [status(gateway, ALICE), status(gateway, BOB)] == ["off", "off"]
     asyncio.run(everyone.set("on"))
     assert [status(gateway, ALICE), status(gateway, BOB)] == ["ok", "ok"]
+
+
+def test_the_file_is_followed_without_a_restart(gateway: GatewayProcess) -> None:
+    """Its policy counts soon; a broken file counts for nothing, and health says so until it is mended."""
+    file = gateway.home.with_suffix(".yaml")
+    before, config = file.read_text(), yaml.safe_load(file.read_text())
+
+    def followed(segments: int, state: str) -> bool:
+        with gateway.client(ADMIN) as client:
+            values = client.get("/memory/v1/policy").raise_for_status().json()["items"]
+            part = client.get("/memory/v1/health").json()["parts"]["configuration"]
+        return {one["name"]: one["value"] for one in values}["limits.segments"] == segments and (
+            part["status"] == state
+        )
+
+    config["hearth"]["life"] = {"limits": {"segments": 77}}
+    file.write_text(yaml.safe_dump(config))
+    wait_until(lambda: followed(77, "ok"))
+    file.write_text("hearth: {life: broken}")
+    wait_until(lambda: followed(77, "degraded"))
+    file.write_text(before)
+    wait_until(lambda: followed(2000, "ok"))
 
 
 def test_a_shadowed_tenant_is_recalled_for_and_captured_but_gets_no_block(

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hearth.config.load import load_settings
 from hearth.gateway.budgets import budget_of
+from hearth.gateway.file_policy import FilePolicy
 from hearth.gateway.keys import key_table
 from hearth.gateway.life import settled_by
 from hearth.memory.errors import LogUnavailable
 from hearth.memory.extract.rules import RuleExtractor
-from hearth.memory.policies import Policies
+from hearth.memory.policies import FileAccount, Policies
 from hearth.memory.tiers.life import LifePolicy
 from hearth.memory.types import Scope
 from tests.api import Api, open_api
@@ -76,6 +79,32 @@ async def test_each_process_sees_what_another_one_set(api: Api) -> None:
     assert other.of("acme").limits.segments == 7
     await other.look()
     assert other.of("acme").limits.segments == 2000
+
+
+async def until(met: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not met():  # noqa: ASYNC110 - what it waits for tells nobody
+            await asyncio.sleep(0.05)
+
+
+async def test_a_changed_file_counts_in_a_running_process(api: Api, tmp_path: Path) -> None:
+    """At the next look at it; what was set while the gateway ran still goes before it."""
+    file = tmp_path / "hearth.yaml"
+    file.write_text("hearth: {keyless: true, life: {limits: {segments: 9, days: 8}}}")
+    told = FilePolicy(load_settings(file, {}))
+    policies = Policies(log=api.engine.log, clock=api.engine.clock, own=LifePolicy(), settled=told)
+    await put(api, {"limits.days": 5})
+    following = asyncio.create_task(policies.follow())
+    try:
+        await until(lambda: (policies.of("acme").limits.segments, policies.of("acme").limits.days) == (9, 5))
+        file.write_text("hearth: {keyless: true, life: {limits: {segments: 11, days: 7}}}")
+        await until(lambda: policies.of("acme").limits.segments == 11)
+        assert (policies.of("acme").limits.days, policies.of("rivals").limits.days) == (5, 7)
+        file.write_text("hearth: {life: broken}")
+        await until(lambda: policies.file() == FileAccount(unusable=True))
+        assert policies.of("acme").limits.segments == 11
+    finally:
+        following.cancel()
 
 
 async def test_facts_are_off_for_an_agent_or_a_key(api: Api) -> None:

@@ -24,12 +24,14 @@ from hearth.memory.health import (
     State,
     child_part,
     extraction_part,
+    file_parts,
     log_part,
     overall,
     recall_part,
     spool_part,
     worker_part,
 )
+from hearth.memory.policies import FileAccount
 from hearth.memory.stores.vector_child import ChildHealth
 from hearth.memory.stores.vector_child_wire import State as ChildState
 from hearth.memory.types import Status
@@ -54,6 +56,7 @@ PARTS = {
     "extraction": extraction_part(ExtractionHealth(lag=4, waited=30.0)),
     "spool": spool_part(3, 0),
     "recall": Part(),
+    **file_parts(FileAccount(restart=2)),
 }
 SPOKEN = {"parked": "set aside"}
 
@@ -170,6 +173,7 @@ def reasons() -> set[str]:
         extraction_part(ExtractionHealth(lag=0, waited=901, error="NAME")),
         spool_part(3, 1),
         recall_part(["failed"] * 6, missing=dict.fromkeys(WITHOUT, 6)),
+        *file_parts(FileAccount(unusable=True)).values(),
     ]
     return {re.sub(r"\d+", "N", reason) for part in parts for reason in part.reasons}
 
