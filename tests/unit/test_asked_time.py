@@ -280,6 +280,8 @@ def test_a_time_is_understood_in_many_languages(text, since, until):
         "Why do apples fall from trees?",
         "What is spring in Java?",
         "How do spring rolls taste?",
+        "Guten Morgen, wie heißt meine Katze?",
+        "Goede morgen, waar woon ik?",
         "Who is April Ludgate?",
         "What did June say about my dog?",
         "Tell August that I love him.",
