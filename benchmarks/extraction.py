@@ -1,6 +1,6 @@
 """How much of what exchanges tell the rules, or a model, read, and how much of what they read was told.
 
-    python benchmarks/extraction.py [--half dev|held|fresh|blind|unseen|trap|later|both] [--show] [--json FILE]
+    python benchmarks/extraction.py [--half NAME|both] [--show] [--json FILE]
     python benchmarks/extraction.py --model openai/gpt-4o-mini [--seconds 60] [--most 20]
 
 A model is named as LiteLLM knows it and reached by the usual variables, such as `OPENAI_API_KEY` and, for a
