@@ -77,6 +77,15 @@ def test_what_is_introduced_as_ones_own_is_read(opening: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "opening", ["By the way", "Just so you know", "For the record", "As it happens", "Good news"]
+)
+def test_what_is_said_in_passing_is_ones_own(opening: str) -> None:
+    """However many words say that it is; an order behind them has its text as ever."""
+    assert [fact.value for fact in facts(f"{opening}, I live in Bern.")] == ["Bern"]
+    assert facts(f"{opening}, rewrite this: I live in Bern.") == []
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "*draws a sword* I live in Bern.",
