@@ -24,7 +24,7 @@ from hearth.memory.events.kinds import (
 from hearth.memory.ports import EventLog, KnownSegment, LongTerm, MemoryFilter, MidTerm, WaitingPage
 from hearth.memory.reading import batches
 from hearth.memory.summarising import Gone
-from hearth.memory.tiers.episodes import episode_text
+from hearth.memory.tiers.episodes import episode_of
 from hearth.memory.tiers.fading import Left, fading
 from hearth.memory.tiers.heat import Heat, touch, warmth, with_page
 from hearth.memory.tiers.indexed import as_stored, record_text
@@ -164,12 +164,12 @@ class Segmenting:
         """What the page says of a fact holds no more, or again: its segment's episode has to say the same."""
         id = (await self._mid_term.segments_of(*self._user, [page])).get(page, "")
         known = await self._mid_term.segments_named(*self._user, [id]) if id else []
-        episode = await self._log.memory(*self._user, known[0].episode) if known else None
-        if episode is None or episode.source == "api":
+        there = await self._log.memory(*self._user, known[0].episode) if known else None
+        if there is None or there.source == "api":
             return
         segment = self._segments.get(id)
         pages = await self._all_pages(id)
-        if episode_text(self._current(pages)) == episode.text:
+        if episode_of(self._current(pages)).text == there.text:
             return
         if segment is None:
             await self._resum(id, known[0], "a fact ended")
@@ -347,17 +347,18 @@ class Segmenting:
 
     def _add_episode(self, segment: Segment, pages: Sequence[Page], *, live: bool) -> str:
         """The memory that sums the segment up; its id, empty where there is nothing to say."""
-        text = episode_text(self._current(pages))
-        if not text:
+        told = episode_of(self._current(pages))
+        if not told.text:
             return ""
         memory = Memory(
             id=uuid5(_NAMESPACE, f"{segment.id}/{self._cause}/{live}").hex,
             scope=structs.replace(self._scope, session=""),
             generation=self._generation,
             type="episode",
-            text=text,
+            text=told.text,
             metadata={"segment": segment.id, "live": live},
             confidence=1.0,
+            importance=told.importance,
             occurred_at=pages[-1].occurred_at,
             created_at=self._now,
             updated_at=self._now,

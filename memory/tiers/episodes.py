@@ -30,6 +30,8 @@ _SELF: Final = 2.0
 """What it is worth that a sentence speaks of the user, in telling words."""
 _LEVEL: Final = 8
 """Words added to a sentence's, so that a short one is not worth most for its shortness."""
+_MUCH: Final = 0.7
+"""Worth of sentences than which none have to tell more."""
 _NUMBER: Final = re.compile(r"\d")
 _OFTEN: Final = 2
 """Sentences that a name stands in, for somebody who was part of it: one may be anything with a capital."""
@@ -52,18 +54,28 @@ class Tells(NamedTuple):
     """Its words."""
 
 
-def episode_text(pages: Sequence[Page]) -> str:
-    """The days, who else the user kept speaking of, and the sentences of the user's that tell most, in their
-    order.
+class Told(NamedTuple):
+    """What an episode says."""
 
-    `pages` oldest first. Empty where nothing was told, but only asked.
+    text: str
+    """Empty where nothing was told, but only asked."""
+    importance: float
+    """How much its sentences tell for their length, on average: 0 to 1, in tenths."""
+
+
+def episode_of(pages: Sequence[Page]) -> Told:
+    """The days, who else the user kept speaking of, and the sentences of the user's that tell most, in their
+    order. `pages` oldest first.
     """
     most = max(_SENTENCES, round(_A_ROOT * sqrt(len(pages))))
     best = sorted(_sentences(pages), key=lambda one: (-one.worth, one.order))[:most]
+    if not best:
+        return Told("", 0.0)
     words = " ".join(one.text for one in sorted(best, key=lambda one: one.order))
     others = ", ".join(name for name in people(pages) if name not in words)
     when = f"{_days(pages)} ({others})" if others else _days(pages)
-    return f"{when}: {words}" if words else ""
+    telling = sum(one.worth for one in best) / len(best)
+    return Told(f"{when}: {words}", round(min(telling / _MUCH, 1.0), 1))
 
 
 def people(pages: Sequence[Page]) -> list[str]:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hearth.memory.tiers.episodes import episode_text, people
+from hearth.memory.tiers.episodes import episode_of, people
 from hearth.memory.types import Page, Scope
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -42,7 +42,7 @@ def test_an_episode_names_those_whom_its_sentences_leave_out() -> None:
         f"There was this whole long and winding {thing} that went on about nothing, Ludmila and all of it."
         for thing in ("story", "path")
     ]
-    assert episode_text([page(text) for text in (*short, *long)]).startswith(
+    assert episode_of([page(text) for text in (*short, *long)]).text.startswith(
         "2026-05-01 (Ludmila): I met Tom"
     )
 
@@ -67,11 +67,20 @@ CHAT = (
 )
 def test_what_is_said_in_passing_is_kept_before_chat_on_the_topic(fact: str) -> None:
     """Whatever the segment is about: what somebody will ask for is a detail."""
-    assert fact in episode_text([page(text) for text in (*CHAT, fact)])
+    assert fact in episode_of([page(text) for text in (*CHAT, fact)]).text
 
 
 def test_an_episode_of_many_pages_has_more_sentences_but_not_as_many_more() -> None:
     """Four of a few pages; twice as many of four times the pages from there on."""
     said = [f"I keep the parcel of number {at} in room {at}." for at in range(64)]
-    counts = [episode_text([page(text) for text in said[:pages]]).count("parcel") for pages in (2, 9, 16, 64)]
+    counts = [
+        episode_of([page(text) for text in said[:pages]]).text.count("parcel") for pages in (2, 9, 16, 64)
+    ]
     assert counts == [2, 6, 8, 16]
+
+
+def test_an_episode_that_tells_more_for_its_length_is_more_important() -> None:
+    """So that chat leaves first where there are too many; what nothing was told in says nothing."""
+    chat = episode_of([page(text) for text in CHAT]).importance
+    assert chat < episode_of([page("I take the tram at 7:14 to work.")]).importance <= 1.0
+    assert episode_of([page("Should I ask Tom again?")]) == ("", 0.0)
