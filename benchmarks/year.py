@@ -14,7 +14,7 @@ import asyncio
 import itertools
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -92,7 +92,7 @@ def _tells_of_own(page: Page) -> bool:
 async def year(given: argparse.Namespace, policy: str) -> Course:
     """Play the year and ask."""
     limits: dict[str, Value | None] = {"limits.segments": UNBOUNDED}
-    limits |= {} if policy == "none" else {"limits.pages": given.pages}
+    limits |= {} if policy == "none" else {"limits.pages": given.pages, "limits.episodes": given.episodes}
     course = Course()
 
     def settled(tenant: str, agent: str, key: str) -> list[Setting]:
@@ -106,7 +106,7 @@ async def year(given: argparse.Namespace, policy: str) -> Course:
 
     with _folder(given.folder, policy) as folder:
         async with simulated(
-            folder, START, embedder=given.embedder, settled=settled, processor=_processor
+            folder, START, embedder=given.embedder, settled=settled, processor=_processor()
         ) as simulation:
             quarters = {given.days * 3 // 4, given.days}
             played = script(talk(given.path), days=given.days, a_day=given.a_day)
@@ -146,11 +146,18 @@ async def _ask(simulation: Simulation, day: int, course: Course, *, show: bool) 
     course.asked.append((day + 1, asked, right, alone, beside))
 
 
-def _processor() -> float:
-    """Seconds of processor time so far, of this process and those that it started."""
-    own = psutil.Process()
-    times = (one.cpu_times() for one in (own, *own.children()))
-    return sum(one.user + one.system for one in times)
+def _processor() -> Callable[[], float]:
+    """Seconds of processor time so far, of this process and those that it has when it is first asked."""
+    every: list[psutil.Process] = []
+
+    def seconds() -> float:
+        if not every:
+            own = psutil.Process()
+            every.extend((own, *own.children()))
+        times = (one.cpu_times() for one in every)
+        return sum(one.user + one.system for one in times)
+
+    return seconds
 
 
 def _folder(kept: Path | None, policy: str) -> AbstractContextManager[str | Path]:
@@ -176,6 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--days", type=int, default=365)
     parser.add_argument("--a-day", type=int, default=20, help="exchanges")
     parser.add_argument("--pages", type=int, default=1_500, help="room of mid-term memory")
+    parser.add_argument("--episodes", type=int, default=2_000, help="room for what left is summed up in")
     parser.add_argument("--embedder", choices=("fast", "quality"), default="fast")
     parser.add_argument("--policies", nargs="+", choices=tuple(HEATS), default=tuple(HEATS))
     parser.add_argument(
