@@ -383,6 +383,7 @@ NOTHING = [
     "sto lavorando a uno script",
     "ik ben moe",
     "眠すぎて死にそうです(笑)",
+    "うちの父、来月70歳になるんですが、釣りが好きで毎週海に行きます",
 ]
 
 
