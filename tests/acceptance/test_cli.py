@@ -6,8 +6,10 @@ import importlib.util
 import json
 import os
 import pty
+import select
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ from tests.acceptance.conftest import APP, GatewayProcess
 from tests.acceptance.talk import sent_text
 from tests.servers import free_port
 
+TERMINAL_SECONDS = 60
+"""For which a terminal may show nothing new."""
 HEARTH = [sys.executable, "-m", "hearth.gateway.cli"]
 DEMO_SECONDS = 300
 
@@ -112,27 +116,34 @@ def test_a_chat_in_a_terminal_has_a_prompt(
         env={**environment(gateway), "TERM": "dumb"},
     ) as process:
         os.close(slave)
-        seen = read_until(master, "> ")
-        assert "/quit ends" in seen
+        terminal = Terminal(master)
+        assert "/quit ends" in terminal.until("> ")
         os.write(master, b"Hello!\n")
-        assert "recalled 0" in read_until(master, "Good evening.")
-        read_until(master, "> ")
+        assert "recalled 0" in terminal.until("Good evening.")
+        terminal.until("> ")
         os.write(master, b"/quit\n")
         assert process.wait(30) == 0
     os.close(master)
 
 
-def read_until(terminal: int, mark: str) -> str:
-    """What the terminal shows up to and with the mark; an AssertionError where it closes before."""
-    seen = ""
-    while mark not in seen:
-        try:
-            chunk = os.read(terminal, 4096)
-        except OSError:
+class Terminal:
+    """What a terminal shows, read piece by piece."""
+
+    def __init__(self, master: int) -> None:
+        self._master, self._unread = master, ""
+
+    def until(self, mark: str) -> str:
+        """What follows up to and with the mark; an AssertionError where it does not come."""
+        while mark not in self._unread:
             chunk = b""
-        assert chunk, f"{mark!r} is not in {seen!r}"
-        seen += chunk.decode("utf-8", "replace")
-    return seen
+            if select.select([self._master], [], [], TERMINAL_SECONDS)[0]:
+                with suppress(OSError):
+                    chunk = os.read(self._master, 4096)
+            assert chunk, f"{mark!r} is not in {self._unread!r}"
+            self._unread += chunk.decode("utf-8", "replace")
+        end = self._unread.index(mark) + len(mark)
+        shown, self._unread = self._unread[:end], self._unread[end:]
+        return shown
 
 
 @pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="the extra `demo` is not installed")
