@@ -54,7 +54,7 @@ def test_what_was_set_aside_is_in_the_index_afterwards(config: Path, tmp_path: P
     """And a second call finds nothing to do."""
     assert asyncio.run(_indexed(tmp_path / "files")) == 0
     done = retry(config)
-    assert (done.exit_code, done.stdout) == (0, "1 events handled, 0 still set aside\n")
+    assert (done.exit_code, done.stdout) == (0, "1 event handled, 0 still set aside\n")
     assert json.loads(retry(config, "--json").stdout) == {"handled": 0, "left": 0}
     assert asyncio.run(_indexed(tmp_path / "files")) == 1
 
