@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from hearth.config.problems import SettingsError
+from hearth.config.check import check
+from hearth.config.problems import Problem, SettingsError
 from hearth.config.settings import Settings
 from hearth.gateway.life import settled_by
 from hearth.gateway.model import extraction_model
@@ -29,6 +30,8 @@ class FilePolicy:
         self._path, self._again = settings.path, settings.again
         self._seen = _mark(self._path)
         self._begun = dict(_elsewhere(settings))
+        self._borne = frozenset(_errors(settings))
+        """What would stop a start of another command than this one: a worker needs no keys."""
         self._settled = settled_by(settings.hearth)
         self._account = FileAccount()
 
@@ -44,8 +47,15 @@ class FilePolicy:
         self._seen = mark
         try:
             settings = self._again()
+            self._refuse_new_errors(settings)
         except SettingsError as error:
-            logger.warning("the changed configuration can't be used, and the one before counts:\n%s", error)
+            places = ", ".join(problem.where for problem in error.problems if problem.level == "error")
+            # Without the values: one of them may be a secret in a wrong place.
+            logger.warning(
+                "the changed configuration can't be used, and the one before counts: %s;"
+                " `hearth check-config` tells more",
+                places,
+            )
             self._account = FileAccount(unusable=True, restart=self._account.restart)
             return False
         now = dict(_elsewhere(settings))
@@ -56,9 +66,20 @@ class FilePolicy:
         self._settled, self._account = settled_by(settings.hearth), FileAccount(restart=len(restart))
         return True
 
+    def _refuse_new_errors(self, settings: Settings) -> None:
+        """An emptied file can be read, and would take every value back. Raises SettingsError."""
+        found = _errors(settings)
+        if new := [found[place] for place in found if place not in self._borne]:
+            raise SettingsError(new)
+
     def account(self) -> FileAccount:
         """How the file was found at the last look."""
         return self._account
+
+
+def _errors(settings: Settings) -> dict[str, Problem]:
+    """What would stop a start with these settings, by its place."""
+    return {problem.where: problem for problem in check(settings) if problem.level == "error"}
 
 
 def _mark(path: Path | None) -> tuple[int, int, int] | None:

@@ -22,7 +22,12 @@ def from_day(given: str) -> str:
 def to_day(given: str) -> str:
     """The day's end; what is no day as it is."""
     day = _day(given)
-    return given if day is None else (day + timedelta(days=1)).isoformat()
+    if day is None:
+        return given
+    try:
+        return (day + timedelta(days=1)).isoformat()
+    except OverflowError:  # the calendar's last
+        return datetime.max.replace(tzinfo=UTC).isoformat()
 
 
 def by_day(given: str) -> str:

@@ -305,6 +305,7 @@ def test_a_day_stands_for_its_start_or_its_end(run: Run) -> None:
     assert texts(run("list", "--as-of", "2025-03-02", "--json")) == ["Alice moved to Bern."]
     assert "0 exchanges filed; 0 memories and 0 exchanges forgotten" in run("diff", "2025-03-02").stderr
     assert run("diff", "2025-03-02", "2999-01-01").exit_code == 2
+    assert len(parsed(run("list", "--until", "9999-12-31", "--json"))["items"]) == 1
 
 
 def test_what_a_memory_holds_steers_no_terminal(run: Run) -> None:

@@ -15,7 +15,7 @@ from hearth.memory.policies import FileAccount
 from hearth.memory.tiers.layers import effective
 
 FILE = """
-model_list: []
+model_list: [{{model_name: a, litellm_params: {{model: openai/a}}}}]
 hearth:
   data_dir: data
   life: {{facts: rules, limits: {{segments: {segments}}}}}
@@ -73,7 +73,11 @@ def test_the_environment_still_goes_before_the_file(file: Path, write: Write) ->
     assert said(policy, "limits.segments") == 7
 
 
-@pytest.mark.parametrize("broken", ["hearth: {life: {facts: maybe}}", "hearth: [", None])
+@pytest.mark.parametrize(
+    "broken",
+    ["hearth: {life: {facts: maybe}}", "hearth: [", None, "", "hearth: {qdrant_api_key: {x: PASSWORD}}"],
+    ids=["a value", "no YAML", "gone", "emptied", "a secret in a wrong place"],
+)
 def test_a_broken_file_counts_for_nothing(
     file: Path, write: Write, broken: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -83,7 +87,8 @@ def test_a_broken_file_counts_for_nothing(
     assert not policy.look()
     assert policy.account().unusable
     assert said(policy, "limits.segments") == 10
-    assert "hearth.yaml" in caplog.text
+    assert "hearth" in caplog.text
+    assert "PASSWORD" not in caplog.text
     assert not policy.look()
     assert caplog.text.count("can't be used") == 1
     write(segments=40)
@@ -102,7 +107,7 @@ def test_what_needs_a_restart_is_named_and_counted(
     assert policy.account().restart == 2
     assert "hearth.keys.app.key, hearth.recall.deadline_ms" in caplog.text
     assert "bbbb" not in caplog.text
-    write(text=file.read_text().replace("model_list: []", "model_list: [{model_name: a}]"))
+    write(text=file.read_text().replace("openai/a", "openai/b"))
     assert policy.look()
     assert policy.account().restart == 3
     write()
@@ -113,6 +118,6 @@ def test_what_needs_a_restart_is_named_and_counted(
 def test_a_model_for_facts_needs_a_restart_where_there_was_none(file: Path, write: Write) -> None:
     """All else of `extraction` counts at once."""
     policy = FilePolicy(load_settings(file, {}))
-    write(text=file.read_text().replace("facts: rules", "facts: model, extraction: {model: small}"))
+    write(text=file.read_text().replace("facts: rules", "facts: model, extraction: {model: a}"))
     assert policy.look()
     assert policy.account().restart == 1
