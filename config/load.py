@@ -260,10 +260,10 @@ def _explain(detail: ErrorDetails, origin: _Origin) -> Problem:
 
 def _shown(path: KeyPath, value: object) -> str:
     """The value for a message; of `keys` only what can't be a secret put in the wrong place, of addresses
-    what holds no password, of master keys nothing.
+    what holds no password, of master keys and stores' keys nothing.
     """
     in_key = path[:1] == ("keys",) and _PLAIN_KEY_FIELDS.isdisjoint(path[2:3])
-    if in_key or path[:2] == ("encryption", "keys"):
+    if in_key or path[:2] == ("encryption", "keys") or str(path[0]).endswith("_api_key"):
         return "a value that is not shown"
     if str(path[-1]).endswith("_url"):
         value = without_password(str(value))

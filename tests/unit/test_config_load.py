@@ -368,6 +368,9 @@ def test_secrets_are_never_shown() -> None:
     secret = "sk-secret-0123456789"
     text = f"hearth:\n  keys:\n    - {{name: a, tenant: t, user: u, key: {secret}}}\n"
     assert secret not in repr(parse(text))
+    with pytest.raises(SettingsError) as refused:
+        parse(f"hearth: {{keyless: true, qdrant_url: 'http://q', qdrant_api_key: {{x: {secret}}}}}")
+    assert secret not in str(refused.value)
     assert secret not in str(parse(text))
     bad = problems(text.replace("user: u", "user: u, users: named"))
     assert secret not in "".join(bad)
