@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 
 from hearth.memory.extract.confirming import confirmed
-from hearth.memory.types import Page, Scope
+from tests.said import page
 
 BEFORE = "I'd use recursion. I prefer Rust and I live in Bern."
 
 
 def told(text: str, before: str = BEFORE) -> list[tuple[str, str]]:
-    page = Page(
-        id="0" * 32,
-        scope=Scope(tenant="t", user="u"),
-        generation=1,
-        user_text=text,
-        reply_text="",
-        occurred_at=datetime(2025, 5, 14, 12, tzinfo=UTC),
-    )
-    return [(fact.attribute, fact.value) for fact in confirmed(page, before)]
+    return [(fact.attribute, fact.value) for fact in confirmed(page(text), before)]
 
 
 @pytest.mark.parametrize(

@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 
-from hearth.memory.extract.rules import RuleExtractor
-from hearth.memory.types import CandidateFact, Page, Scope
+from tests import said
 
-
-def facts(text: str) -> list[CandidateFact]:
-    return RuleExtractor().extract(
-        Page(
-            id="0" * 32,
-            scope=Scope(tenant="t", user="u"),
-            generation=1,
-            user_text=text,
-            reply_text="",
-            occurred_at=datetime(2025, 5, 14, 12, tzinfo=UTC),
-        )
-    )
+facts = partial(said.facts, at=datetime(2025, 5, 14, 12, tzinfo=UTC))
 
 
 @pytest.mark.parametrize(

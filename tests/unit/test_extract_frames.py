@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearth.memory.extract.frames import own_parts
-from hearth.memory.extract.rules import RuleExtractor
-from hearth.memory.types import CandidateFact, Page, Scope
+from tests.said import facts
 
 STATED = [
     "I live in Bern and I have two cats.",
@@ -24,19 +21,6 @@ STATED = [
     "我住在杭州,有一只猫。",
     "私は京都に住んでいます。",
 ]
-
-
-def facts(text: str, reply: str = "") -> list[CandidateFact]:
-    return RuleExtractor().extract(
-        Page(
-            id="0" * 32,
-            scope=Scope(tenant="t", user="u"),
-            generation=1,
-            user_text=text,
-            reply_text=reply,
-            occurred_at=datetime(2025, 5, 24, 12, tzinfo=UTC),
-        )
-    )
 
 
 @pytest.mark.parametrize("text", STATED)

@@ -15,30 +15,9 @@ from hearth.memory.extract.rules import RuleExtractor
 from hearth.memory.extract.secrets import mask_secrets
 from hearth.memory.extract.spans import own_words
 from hearth.memory.extract.when import shown, times
-from hearth.memory.types import CandidateFact, Page, Scope
+from tests.said import AT, facts, page, told
 
 quick = settings(max_examples=60)
-AT = datetime(2025, 5, 24, 12, tzinfo=UTC)  # a Saturday
-
-
-def page(text: str, *, reply: str = "", at: datetime = AT, zone: str = "UTC") -> Page:
-    return Page(
-        id="0" * 32,
-        scope=Scope(tenant="t", user="u"),
-        generation=1,
-        user_text=text,
-        reply_text=reply,
-        occurred_at=at,
-        timezone=zone,
-    )
-
-
-def facts(text: str, **given: object) -> list[CandidateFact]:
-    return RuleExtractor().extract(page(text, **given))
-
-
-def told(text: str) -> set[tuple[str, str, str]]:
-    return {(fact.attribute, fact.value, fact.act) for fact in facts(text)}
 
 
 def day(moment: datetime | None, zone: str = "UTC") -> date | None:

@@ -1,29 +1,8 @@
 """How differently the same is said, and what only looks like a statement: more than the examples."""
 
-from datetime import UTC, datetime
-
 import pytest
 
-from hearth.memory.extract.rules import RuleExtractor
-from hearth.memory.types import CandidateFact, Page, Scope
-
-
-def facts(text: str) -> list[CandidateFact]:
-    return RuleExtractor().extract(
-        Page(
-            id="0" * 32,
-            scope=Scope(tenant="t", user="u"),
-            generation=1,
-            user_text=text,
-            reply_text="",
-            occurred_at=datetime(2025, 5, 24, 12, tzinfo=UTC),
-        )
-    )
-
-
-def told(text: str) -> set[tuple[str, str, str]]:
-    return {(fact.attribute, fact.value, fact.act) for fact in facts(text)}
-
+from tests.said import facts, told
 
 # Attribute and value, and the act where nothing is asserted
 
