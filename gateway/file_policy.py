@@ -97,7 +97,7 @@ def _elsewhere(settings: Settings) -> Iterator[tuple[str, Any]]:
     whole["keys"] = {one["name"]: one for one in whole["keys"]}
     yield from _leaves(whole, "hearth")
     yield "hearth.life.extraction.model", extraction_model(settings) is not None
-    yield from ((name, section) for name, section in settings.litellm.items())
+    yield from settings.litellm.items()
 
 
 def _leaves(part: Mapping[str, Any], above: str) -> Iterator[tuple[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Annotated, TypeAlias
 
 import typer
@@ -67,13 +68,8 @@ Until: TypeAlias = Annotated[
     str | None,
     typer.Option(parser=to_day, metavar="WHEN", help="Said or happened before; a day: to its end."),
 ]
-AsOf: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--as-of",
-        parser=by_day,
-        metavar="WHEN",
-        help="What held at that moment; a day: at its end.",
-        show_default=False,
-    ),
+_as_of = partial(typer.Option, "--as-of", parser=by_day, metavar="WHEN", show_default=False)
+AsOf: TypeAlias = Annotated[str | None, _as_of(help="What held at that moment; a day: at its end.")]
+AsKnown: TypeAlias = Annotated[
+    str | None, _as_of(help="At that moment, with what memory knew then; a day: at its end.")
 ]

@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from hearth.gateway.commands.client import Answer, GatewayError, Rest, gateway
-from hearth.gateway.commands.days import by_day
+from hearth.gateway.commands.days import AsKnown
 from hearth.gateway.commands.options import DEFAULT_URL, ApiKey, Json, Url, User
 from hearth.gateway.commands.output import note, number, say, say_json, spoken, table
 
@@ -33,16 +33,7 @@ def recall(
         int | None, typer.Option(min=0, help="Tokens of the block; the key's, if not given.")
     ] = None,
     model: Annotated[str, typer.Option(help="Whose tokens are counted.", show_default=False)] = "",
-    as_of: Annotated[
-        str | None,
-        typer.Option(
-            "--as-of",
-            parser=by_day,
-            metavar="WHEN",
-            help="At that moment, with what memory knew then; a day: at its end.",
-            show_default=False,
-        ),
-    ] = None,
+    as_of: AsKnown = None,
     explain: Annotated[
         bool,
         typer.Option(

@@ -31,8 +31,10 @@ def _wordings() -> re.Pattern[str]:
 
 def confirmation(page: Page) -> tuple[Sentence, str] | None:
     """The sentence of the user's that confirms, and the value in it; None where they say anything else."""
+    if len(page.user_text.strip()) > _LONGEST:
+        return None  # known without reading it: what is covered keeps its length
     text = users_words(page).strip()
-    if not 0 < len(text) <= _LONGEST or "?" in text:
+    if not text or "?" in text:
         return None
     for sentence in sentences(page.user_text):
         said = _wordings().fullmatch(page.user_text, sentence.start, sentence.end)

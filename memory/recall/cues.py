@@ -50,7 +50,7 @@ _SELF: Final = words_of(
     "mieszkam|pracuję|nasz\\w*|أنا|لي|عندي|لدي|لدينا|عندنا|نحن|[^\\W\\d_]{2,}(?:تي|نا)",
     "(?:did|does|has|have|had|who) (?!you)(?:[^\\W\\d_]+ ){1,4}(?:me|us)",
     # verbs that say by their ending who acts, where a question has nobody else to act
-    "(?:a|de|por|desde |hasta )?(?:dónde|cuándo) (?:me )?(?!hizo|dijo|vino|pudo|puso|quiso|supo|hubo)"
+    "(?:a?dónde|cuándo) (?:me )?(?!hizo|dijo|vino|pudo|puso|quiso|supo|hubo)"
     "[^\\W\\d_]+(?<!uv)(?<!aj)(?<!uj)o",
     "(?:aonde|onde|quando|dove) (?:me |mi )?[^\\W\\d_]+(?<!n)o|(?:где|куда|когда|откуда) [^\\W\\d_]+[еёи]м",
     "(?:gdzie|dokąd|skąd|kiedy) [^\\W\\d_]+(?:[ae]m|ę|my)",

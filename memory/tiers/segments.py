@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from math import log
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -166,17 +166,17 @@ def leaving(
         gone = [Evicted(one, "age") for one in _coldest(old, warm, "age")]
     out = {one.segment.id for one in gone}
     left = [segment for segment in segments if segment.id not in out]
-    queues: dict[Reason, list[Segment]] = {}
+    queues: dict[Reason, Iterator[Segment]] = {}
     while (reason := _over(left, limits)) is not None:
         if reason not in queues:
-            queues[reason] = _coldest((one for one in left if not one.pinned), warm, reason)
+            queues[reason] = iter(_coldest(able, warm, reason))
         first = next((one for one in queues[reason] if one.id not in out), None)
         if first is None:
             break
         out.add(first.id)
         left.remove(first)
         gone.append(Evicted(first, reason))
-    waiting = _coldest((one for one in left if not one.pinned), warm, "session segments")
+    waiting = _coldest((one for one in able if one.id not in out), warm, "session segments")
     return [*gone, *(Evicted(one, "session segments") for one in _crowding(left, waiting, limits))]
 
 
