@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+from threadpoolctl import threadpool_limits
+
 from hearth.memory.embed.load import load_embedder
 from hearth.memory.errors import HearthError
 from hearth.memory.stores import vector_child_wire as wire
@@ -37,6 +39,7 @@ def serve(connection: socket.socket) -> int:
     except HearthError as error:
         send(wire.Reply(id=wire.READY, fault="store", error=str(error)))
         return 1
+    _one_core_for_matrices()
     service.start()
     gc.collect()
     gc.freeze()
@@ -45,6 +48,12 @@ def serve(connection: socket.socket) -> int:
         service.accept(wire.decode_ask(raw))
     service.stop(seconds=_STOP_SECONDS)
     return 0
+
+
+def _one_core_for_matrices() -> None:
+    # A search's matrices are too small to gain anything by a second thread of BLAS, and after each OpenBLAS's
+    # spins for some 40 ms, which was half of this process's time.
+    threadpool_limits(1, user_api="blas")
 
 
 def _succession(what: wire.Open) -> Succession:

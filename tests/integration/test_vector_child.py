@@ -457,3 +457,16 @@ def test_the_parent_loads_no_search_engine():
     )
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_process_that_searches_keeps_blas_on_one_thread() -> None:
+    """OpenBLAS's further threads spin after each search."""
+    code = (
+        "from hearth.memory.stores.vector_child_main import _one_core_for_matrices as keep\n"
+        "import threadpoolctl as blas\n"
+        "keep()\n"
+        "print([one['num_threads'] for one in blas.threadpool_info() if one['user_api'] == 'blas'])\n"
+    )
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2"}
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert ran.stdout == "[1]\n", ran.stderr
