@@ -66,7 +66,8 @@ _ASKS_HOW_TO: Final = words_of(
     "wie (?:kann|könnte|mache|macht|schreibe|erstelle|\\w+iere)",
     "(?:kannst|könntest|würdest) du (?!dich|mir sagen)",
     "cómo (?:puedo|podría|podemos|hago|se (?:hace|dice|escribe))",
-    "comment (?:puis|peut|pourrais|faire|on|dire)|come (?:posso|faccio|si)|como (?:posso|faço|se)",
+    "comment (?:puis|peut|pourrais|faire|on|dire)",
+    "come (?:posso|faccio|si(?! chiam))|como (?:posso|faço|se(?! cham))",
     "как (?:мне|можно|сделать|написать)",
 )
 _ASKS_HOW_TO_UNSPACED: Final = words_of(

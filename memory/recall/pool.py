@@ -126,7 +126,7 @@ def _reread(candidates: Sequence[Candidate], lexical: Numbers, terms: Weighted) 
     """Coverage by weighted words of those with the best lexical scores, 0 for the others."""
     coverage = np.zeros(len(candidates))
     for i in np.argsort(-lexical, kind="stable")[:_REREAD]:
-        coverage[i] = _held(record_text(candidates[i].record), terms)
+        coverage[i] = _held("\n".join(sides_of(candidates[i].record)), terms)
     return coverage
 
 

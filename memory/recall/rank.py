@@ -35,7 +35,7 @@ def signals(pool: Pool, pieces: Pieces, query: Query, weights: Weights) -> Mappi
     context = near[of]
     lexical = words * _share_of_best(pool.sides[pieces.side, of])
     previous_context, next_context = pieces.around(context)
-    next_context = np.where(_are_episodes(pool.records)[of], context, next_context)
+    next_context = np.where(_are_memories(pool.records)[of], context, next_context)
     previous_lexical, _ = pieces.around(lexical)
     return {
         "text": text[of],
@@ -59,10 +59,10 @@ def signals(pool: Pool, pieces: Pieces, query: Query, weights: Weights) -> Mappi
     }
 
 
-def _are_episodes(records: Sequence[Record]) -> NDArray[np.bool_]:
-    """True for those that sum up whole exchanges: what was replied there lies no nearer than they do."""
+def _are_memories(records: Sequence[Record]) -> NDArray[np.bool_]:
+    """True for those that no page follows: what was replied there lies no nearer than they do."""
     return np.array(
-        [not isinstance(record, Page) and record.type == "episode" for record in records], np.bool_
+        [not isinstance(record, Page) and not is_knowledge(record) for record in records], np.bool_
     )
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from hearth.memory.recall.pieces import Piece
 from hearth.memory.types import Memory
 
-_MOST: Final = 0.6
+_MOST: Final = 0.5
 """Part of what the user said, in characters, that facts must quote to stand for all of it."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import structs
 
 from hearth.memory.ports import Indexed
+from hearth.memory.tiers.headings import heading
 from hearth.memory.types import Page, Record
 
 PAGE_CHARACTERS = 32_768
@@ -33,12 +34,13 @@ def page_text(page: Page) -> str:
 
 
 def sides_of(record: Record) -> tuple[str, ...]:
-    """What the user said and what was replied, either of them empty where it was not; a memory's text.
+    """What the user said and what was replied, either of them empty where it was not; a memory's text and the
+    words by which people ask for it.
 
     What was shown with a text stands below it.
     """
     if not isinstance(record, Page):
-        return (record.text,)
+        return (record.text, heading(record))
     sides = (
         (record.user_name, record.user_text, record.user_shown),
         (record.reply_name, record.reply_text, record.reply_shown),
@@ -57,10 +59,15 @@ def record_text(record: Record) -> str:
 
 
 def index_record(record: Record, previous: Page | None) -> Indexed:
-    """The record as long-term memory stores it; `previous` is the page before it, where there is one."""
+    """The record as long-term memory stores it; `previous` is the page before it, where there is one.
+
+    Before a memory stand the words by which people ask for it.
+    """
     text = record_text(record)
-    context = f"{page_text(previous)}\n{text}" if previous is not None else text
-    return Indexed(record=record, text=text, context=context)
+    before = page_text(previous) if previous is not None else ""
+    if not isinstance(record, Page):
+        before = heading(record)
+    return Indexed(record=record, text=text, context=f"{before}\n{text}" if before else text)
 
 
 def is_recallable(record: Record) -> bool:

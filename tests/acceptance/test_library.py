@@ -67,6 +67,24 @@ async def test_the_next_conversation_knows_what_was_captured_in_this_one(
     assert stranger.block.text == ""
 
 
+async def test_a_fact_is_found_by_what_it_is_about_in_words_that_it_lacks(
+    memory: Engine, scope: Scope
+) -> None:
+    """Nothing of `I'm a hydrologist` is in `What is my job?`, and other facts stand behind it."""
+    for said in (
+        "I'm a hydrologist.",
+        "My daughter Lena turned six in March.",
+        "I'm allergic to penicillin.",
+    ):
+        await memory.capture(scope, said, "Noted.")
+    await memory.drain()
+    for question in ("What is my job?", "Which occupation do I have?", "Was bin ich von Beruf?"):
+        found = await memory.recall(scope, question)
+        first = found.scored[0]
+        assert (getattr(first.record, "text", ""), first.verdict) == ("I'm a hydrologist.", "in")
+        assert first.signals["coverage"] > 0 or question.startswith("Was")
+
+
 async def test_nothing_of_the_history_is_recalled_again(memory: Engine, scope: Scope) -> None:
     """What the prompt already holds stays out of the block."""
     said, reply = "My sister Ludmila lives in Valparaíso.", "Noted."

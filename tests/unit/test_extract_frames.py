@@ -53,6 +53,16 @@ def test_lines_under_one_that_says_nothing_of_the_user_state_nothing(line: str, 
 
 
 @pytest.mark.parametrize(
+    "opening",
+    ["We finally did it", "It's official", "Es ist so weit", "Por fin lo hicimos", "Ça y est ", "È deciso"],
+)
+def test_what_is_announced_as_done_is_ones_own(opening: str) -> None:
+    """Where nothing is named that could be a text."""
+    assert {fact.value for fact in facts(f"{opening}: I moved to Bern.")} == {"Bern"}
+    assert facts(f"{opening} for the poster: I moved to Bern.") == []
+
+
+@pytest.mark.parametrize(
     "opening", ["fyi", "About me", "Quick question", "Update", "Kurz zu mir", "remember"]
 )
 def test_what_is_introduced_as_ones_own_is_read(opening: str) -> None:
