@@ -9,7 +9,7 @@ it does not matter in which order exchanges are read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple, TypeAlias
 from uuid import NAMESPACE_URL, uuid5
@@ -171,15 +171,31 @@ def _assert(known: Facts, told: Told) -> Facts:
 def _end(known: Facts, told: Told) -> Facts:
     """Close what the words say has ended. What nobody knew of needs no end."""
     said, page = told.said, told.page
+    about = (subject_key(said.subject), said.attribute)
+    held = [
+        fact
+        for fact in known.values()
+        if (subject_key(fact.subject), fact.attribute) == about and _is_open(fact, page.occurred_at)
+    ]
     made = dict(known)
-    for fact in known.values():
-        if (subject_key(fact.subject), fact.attribute) != (subject_key(said.subject), said.attribute):
-            continue
-        named = _names(said, fact) if said.value else all(one.id != page.id for one in fact.evidence)
-        if named and _is_open(fact, page.occurred_at):
-            until = max(_start(fact), said.valid_to or page.occurred_at)
-            made[fact.id] = structs.replace(fact, valid_to=until, ended_by=page.id)
+    for fact in _named(held, said, page):
+        until = max(_start(fact), said.valid_to or page.occurred_at)
+        made[fact.id] = structs.replace(fact, valid_to=until, ended_by=page.id)
     return made
+
+
+def _named(held: Sequence[Memory], said: CandidateFact, page: Page) -> list[Memory]:
+    """Those of the facts that the words name: by the value, or a pet, where it can be one alone, by what it
+    is: `my dog` for `My dog is called Rex`.
+    """
+    if not said.value:
+        return [fact for fact in held if all(one.id != page.id for one in fact.evidence)]
+    named = [fact for fact in held if _names(said, fact)]
+    if named or said.attribute != "pet":
+        return named
+    words = set(value_key(said.value).split())
+    kind = [fact for fact in held if words <= set(folded_value(fact.text).split())]
+    return kind if len(kind) == 1 else []
 
 
 def _correct(known: Facts, told: Told) -> Facts:

@@ -241,6 +241,17 @@ def test_an_end_may_name_a_value_by_a_part_of_it():
     assert current(after((1, car), (2, said("Skoda Fabia", "owns", "ends")))) == ["a Skoda Octavia"]
 
 
+def test_an_end_may_name_a_pet_by_what_it_is_where_it_can_be_one_alone():
+    """`My dog died` is of the dog with a name, not of the cat; of two dogs nobody knows which."""
+    rex, max_, tom = (
+        structs.replace(said(name, "pet"), statement=f"My {kind} is called {name}.")
+        for name, kind in (("Rex", "dog"), ("Max", "dog"), ("Tom", "cat"))
+    )
+    died = said("dog", "pet", act="ends")
+    assert current(after((0, rex), (1, tom), (2, died))) == ["Tom"]
+    assert sorted(current(after((0, rex), (1, max_), (2, died)))) == ["Max", "Rex"]
+
+
 @pytest.mark.parametrize(
     ("attribute", "names"),
     [
