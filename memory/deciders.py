@@ -160,8 +160,7 @@ class DrawnDecider:
         step = next((step for step in reversed(steps) if step.ranking is not None and step.injected), None)
         if step is None or step.ranking is None:
             return []
-        found = [await self._log.record(tenant, user, item) for item in step.injected]
-        records = [record for record in found if record is not None]
+        records = list((await self._log.records_named(tenant, user, step.injected)).values())
         if not records:
             return []
         texts = [record_text(record)[:ITEM_CHARACTERS] for record in records]

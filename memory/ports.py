@@ -6,7 +6,7 @@ library's errors into `hearth.memory.errors`. All coroutines may be cancelled be
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -604,6 +604,10 @@ class EventLog(Documents, PolicySettings, Protocol):
 
     async def record(self, tenant: str, user: str, record_id: str) -> Record | None:
         """The live page or memory of that id, or None; of `EVERYBODY` the chunk of a document."""
+        ...
+
+    async def records_named(self, tenant: str, user: str, ids: Iterable[str]) -> dict[str, Record]:
+        """Those that `record` would give, by id in the order of `ids`, read at one go."""
         ...
 
     async def traced(self, tenant: str, user: str, trace: str) -> list[Event]:

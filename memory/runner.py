@@ -169,10 +169,12 @@ class Runner:
     async def _all(self, *, whole: bool) -> None:
         """Alone with the log, and with one lease for all of it."""
         while not self.stopped:
+            decided = self.decided
             done = await self._some(0, whole=whole)
             if whole and done is None:
                 raise LeaseLost
-            if not done:
+            # Fewer than there was room for were all; only its own decisions can be more.
+            if not done or (done < self._batch and self.decided == decided):
                 return
 
     async def _share(self, *, whole: bool) -> None:

@@ -169,8 +169,9 @@ class SegmentDecider:
     async def _visited(self, event: Event, items: Sequence[DrawnItem]) -> dict[str, bool]:
         """The segments of the recalled pages, and of the pages that recalled memories rest on."""
         used: dict[str, bool] = {}
+        rests = await self._rests(event, [item.id for item in items])
         for item in items:
-            for page in await self._pages_of(event, item.id):
+            for page in rests[item.id]:
                 used[page] = used.get(page, False) or item.used
         of = await self._mid_term.segments_of(event.tenant, event.user, list(used))
         visited: dict[str, bool] = {}
@@ -178,11 +179,14 @@ class SegmentDecider:
             visited[segment] = visited.get(segment, False) or used[page]
         return visited
 
-    async def _pages_of(self, event: Event, record: str) -> list[str]:
-        found = await self._log.record(event.tenant, event.user, record)
-        if not isinstance(found, Memory):
-            return [record]
-        rests = [one.id for one in found.evidence]
-        if found.type != "concept":
-            return rests
-        return [page for one in rests for page in await self._pages_of(event, one)]
+    async def _rests(self, event: Event, ids: Sequence[str]) -> dict[str, list[str]]:
+        """The pages that each record rests on: itself where it is no memory, those of a concept's parts."""
+        found = await self._log.records_named(event.tenant, event.user, ids)
+        memories = {id: one for id, one in found.items() if isinstance(one, Memory)}
+        on = {id: [id] for id in ids}
+        on |= {id: [part.id for part in one.evidence] for id, one in memories.items()}
+        concepts = [id for id, one in memories.items() if one.type == "concept"]
+        if concepts:
+            parts = await self._rests(event, [part for id in concepts for part in on[id]])
+            on |= {id: [page for part in on[id] for page in parts[part]] for id in concepts}
+        return on

@@ -115,9 +115,9 @@ class Segmenting:
         by_id = {page.id: page for page in waiting}
         ids = [one.id for one in leaving_now]
         vectors = await self._long_term.vectors(self._scope.owner, ids)
+        records = await self._log.records_named(*self._user, vectors)
         for one in leaving_now:
-            page = await self._log.record(*self._user, one.id) if one.id in vectors else None
-            if isinstance(page, Page):
+            if isinstance(page := records.get(one.id), Page):
                 self._move(page, by_id[one.id], vectors[one.id], one.reason)
         latest = {one.page.scope.session: one.page.occurred_at for one in self.gone}
         staying = (page for page in waiting if page.id not in ids)
@@ -333,11 +333,9 @@ class Segmenting:
     async def _all_pages(self, id: str) -> list[Page]:
         """The segment's pages, those that this very event moves in among them."""
         pages = {page.id: page for page in await self._mid_term.pages_in(*self._user, id)}
-        for one in self.made:
-            if isinstance(one, PageSegmented) and one.segment == id:
-                found = await self._log.record(*self._user, one.page)
-                if isinstance(found, Page):
-                    pages[found.id] = found
+        moved = [one.page for one in self.made if isinstance(one, PageSegmented) and one.segment == id]
+        found = await self._log.records_named(*self._user, moved)
+        pages |= {page.id: page for page in found.values() if isinstance(page, Page)}
         return sorted(pages.values(), key=lambda page: (page.occurred_at, page.id))
 
     def _drop_episode(self, id: str) -> None:

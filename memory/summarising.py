@@ -42,9 +42,9 @@ async def summaries(
         return []
     known = await mid_term.summaries(scope.tenant, scope.user, scope.owner, sessions)
     there = {line.page for lines in known.values() for line in lines}
-    late = [one for one in outliving if one.id not in there]
-    more = [(one, await log.record(scope.tenant, scope.user, one.id)) for one in late]
-    new = [*gone, *(Gone(page, one.facts > 0) for one, page in more if isinstance(page, Page))]
+    late = {one.id: one for one in outliving if one.id not in there}
+    more = (await log.records_named(scope.tenant, scope.user, late)).items()
+    new = [*gone, *(Gone(page, late[id].facts > 0) for id, page in more if isinstance(page, Page))]
     changed = {page.id for page in pages}
     made = []
     for session in sessions:

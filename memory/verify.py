@@ -251,8 +251,8 @@ class Verifier:
             await self._long_term.delete(owner, ids)
         wrong = sorted(found.wrong)
         for at in range(0, len(wrong), TOGETHER):
-            records = [await self._log.record(tenant, user, id) for id in wrong[at : at + TOGETHER]]
-            held = [_stored(one) for one in records if one is not None]
+            records = await self._log.records_named(tenant, user, wrong[at : at + TOGETHER])
+            held = [_stored(one) for one in records.values()]
             await self._long_term.upsert([await indexed(self._log, one) for one in held])
         if found.drift.total:
             await self._long_term.flush()
@@ -262,8 +262,8 @@ class Verifier:
         scope = Scope(tenant=tenant, user=user)
         if gone := [id for ids in found.extra.values() for id in ids]:
             await self._short_term.drop(scope, gone)
-        records = [await self._log.record(tenant, user, id) for id in sorted(found.wrong)]
-        if pages := [as_stored(one) for one in records if isinstance(one, Page)]:
+        records = await self._log.records_named(tenant, user, sorted(found.wrong))
+        if pages := [as_stored(one) for one in records.values() if isinstance(one, Page)]:
             await self._short_term.settle(scope, pages)
         return found.drift.total
 

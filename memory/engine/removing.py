@@ -70,7 +70,7 @@ class Removing(Parts):
         """Bring the stores to what the log says of those pages. Raises StoreUnavailable."""
         if not pages:
             return
-        found = [await self.log.record(scope.tenant, scope.user, id) for id in pages[:STORED_AGAIN]]
+        found = (await self.log.records_named(scope.tenant, scope.user, pages[:STORED_AGAIN])).values()
         held = [as_stored(page) for page in found if isinstance(page, Page) and page.state == "active"]
         await self.long_term.upsert([await indexed(self.log, page) for page in held])
         await self.long_term.flush()

@@ -336,6 +336,14 @@ def record(db: Database, tenant: str, user: str, record_id: str, *, now: datetim
     return page(db, tenant, user, record_id) or memory(db, tenant, user, record_id, now=now)
 
 
+def records_named(
+    db: Database, tenant: str, user: str, ids: Sequence[str], *, now: datetime
+) -> dict[str, Record]:
+    """Those of the records that there are, by id."""
+    found = ((id, record(db, tenant, user, id, now=now)) for id in ids)
+    return {id: one for id, one in found if one is not None}
+
+
 def _pages(db: Database, rest: str, values: Sequence[Any]) -> list[Page]:
     return [page_of(db, row) for row in db.execute(f"{PAGES} {rest}", values)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from functools import partial
 from typing import TypeVar
@@ -350,6 +350,15 @@ class SqlLog(SqlOffice, ABC):
     async def record(self, tenant: str, user: str, record_id: str) -> Record | None:
         """See `EventLog.record`."""
         return await self._read(lambda db: reads.record(db, tenant, user, record_id, now=self._clock.now()))
+
+    async def records_named(self, tenant: str, user: str, ids: Iterable[str]) -> dict[str, Record]:
+        """See `EventLog.records_named`."""
+        wanted = list(dict.fromkeys(ids))
+        if not wanted:
+            return {}
+        return await self._read(
+            lambda db: reads.records_named(db, tenant, user, wanted, now=self._clock.now())
+        )
 
     async def traced(self, tenant: str, user: str, trace: str) -> list[Event]:
         """See `EventLog.traced`."""

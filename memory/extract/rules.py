@@ -18,6 +18,7 @@ from hearth.memory.extract.patterns import book
 from hearth.memory.extract.replies import speaks_for_user
 from hearth.memory.extract.spans import LOOKED_AT, Sentence, sentences, users_words
 from hearth.memory.extract.statements import stated
+from hearth.memory.extract.tongues import Pattern
 from hearth.memory.extract.when import When, shown, start_of, times
 from hearth.memory.recall.dates import local_day
 from hearth.memory.types import Act, CandidateFact, Page
@@ -126,7 +127,7 @@ def _fact(page: Page, text: str, one: Stated) -> CandidateFact | None:
     """The statement as a candidate; None where it needs a time and has none."""
     pattern, day = one.pattern, local_day(page.occurred_at, page.timezone)
     named = times(text, one.start, one.end, pattern.language, day, pattern.ahead)
-    if pattern.dated and not any(when.bound != "since" or not pattern.ahead for when in named):
+    if pattern.dated and not any(_fits(pattern, when, day) for when in named):
         return None
     act = _act(text, one)
     leading = _LEAD.search(text, max(0, one.start - 24), one.start)
@@ -146,6 +147,11 @@ def _fact(page: Page, text: str, one: Stated) -> CandidateFact | None:
         importance=_IMPORTANCE.get(one.attribute, _USUAL),
     )
     return _timed(fact, named, day, page.timezone, moved=pattern.ahead is False)
+
+
+def _fits(pattern: Pattern, when: When, day: date) -> bool:
+    """Whether that can be the time of what is dated: what is ahead is not over, nor goes on for long."""
+    return not pattern.ahead or (when.bound != "since" and when.last >= day)
 
 
 def _passes(one: Stated, named: Sequence[When], day: date) -> bool:

@@ -547,6 +547,16 @@ async def test_case_04_a_memory_is_found_by_its_owner_alone(log: EventLog) -> No
     for tenant, user in (("acme", "bob"), ("umbrella", "alice"), ("acme", "alic")):
         assert await log.memory(tenant, user, "m") is None
         assert await log.record(tenant, user, "m") is None
+        assert await log.records_named(tenant, user, ["m"]) == {}
+
+
+async def test_records_are_read_at_one_go_as_they_are_one_by_one(log: EventLog) -> None:
+    """In the order of the ids, each once; what is not there is left out."""
+    await log.append([memory(id="m"), memory(id="n"), memory(id="o")])
+    found = await log.records_named("acme", "alice", iter(["o", "unknown", "m", "o"]))
+    assert found == {id: await log.record("acme", "alice", id) for id in ("o", "m")}
+    assert list(found) == ["o", "m"]
+    assert await log.records_named("acme", "alice", []) == {}
 
 
 # -- exchanges, sessions, pages, users ----------------------------------------------------------------------
