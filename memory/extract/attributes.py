@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Final
+from typing import Final, Literal
 
 from hearth.memory.extract.books import read_names
 
@@ -87,6 +87,26 @@ def folded_value(value: str) -> str:
 def is_place(name: str) -> bool:
     """True for the name that stands for a country, language or large city, as it is in English at least."""
     return folded_value(name) in _own_names()
+
+
+def kind_of(value: str) -> Literal["place", "language", ""]:
+    """What the value is a name of, in any language; empty where it may be anything."""
+    known = value_key(value)
+    if known in _LANGUAGES:
+        return "language"
+    return "place" if known in read_names() else ""
+
+
+_LANGUAGES: Final = frozenset(
+    {
+        *("arabic", "bengali", "bulgarian", "catalan", "chinese", "croatian", "czech", "danish", "dutch"),
+        *("english", "estonian", "finnish", "french", "german", "greek", "hebrew", "hindi", "hungarian"),
+        *("icelandic", "indonesian", "irish", "italian", "japanese", "korean", "latvian", "lithuanian"),
+        *("norwegian", "persian", "polish", "portuguese", "romanian", "russian", "serbian", "slovak"),
+        *("slovenian", "spanish", "swahili", "swedish", "thai", "turkish", "ukrainian", "urdu", "vietnamese"),
+    }
+)
+"""Of the names that are known in other languages too, those of languages."""
 
 
 @cache

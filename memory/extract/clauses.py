@@ -38,7 +38,8 @@ def clauses(text: str, sentence: Sentence, tongue: Tongue) -> list[Clause]:
 
     Of a question only those that stand apart from what is asked: `I'm allergic to nuts, what can I eat?`
     """
-    opening = _clause(text, sentence.start, sentence.end, "", tongue)
+    behind = COVER if text[: sentence.start].rstrip(" ").endswith(COVER) else ""
+    opening = _clause(text, sentence.start, sentence.end, behind, tongue)
     asks = sentence.asks and not tongue.recalls.match(text, sentence.start, sentence.end)
     end = _asked_from(text, sentence, tongue) if asks else sentence.end
     starts = [_clause(text, at, end, by, tongue) for at, by in sorted(_parted(text, sentence, end, tongue))]

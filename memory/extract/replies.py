@@ -20,6 +20,16 @@ from hearth.memory.types import CandidateFact
 _LOOKED_AT: Final = 4_000
 """Characters of a reply."""
 _MARKS: Final = re.compile(r"[\"“”„«»‹›「」『』*_`]|(?<!\w)'|'(?!\w)")
+_ACKNOWLEDGES: Final = re.compile(
+    r"\W*(?:(?:ok|okay|sure|great|perfect|thanks|thank you|danke|merci|gracias|grazie)\W+)?(?:"
+    r"got it|(?:duly )?noted|understood|i'?ll remember|i(?:'ve| have)? (?:noted|saved|remembered|stored)"
+    r"|remembered|saved|thanks for (?:telling|sharing|letting)|notiert|gemerkt|verstanden"
+    r"|(?:das )?merke ich mir|ich merke mir|c'est noté|noté|je (?:retiens|note)|anotado|apuntado|entendido"
+    r"|lo recordaré|annotato|capito|me lo ricorderò|anotei|guardado|genoteerd|onthouden)\b"
+    r"(?![^:\n]{0,60}\b(?:here|hier|voici|aquí|ecco|aqui)\b)",
+    re.IGNORECASE,
+)
+"""How a reply opens that repeats what it will remember."""
 _STRAIGHT: Final = str.maketrans("’ʼ‘", "'''")
 
 
@@ -30,6 +40,8 @@ def speaks_for_user(reply: str, found: Sequence[CandidateFact]) -> bool:
     reply = reply[:_LOOKED_AT].translate(_STRAIGHT)
     if is_staged(reply):
         return True
+    if _ACKNOWLEDGES.match(reply):
+        return False
     text = _MARKS.sub(" ", reply)
     own = [one for one in found if one.subject == "user" and one.attribute not in GENERAL]
     same = {(one.attribute, value_key(one.value)) for one in own}

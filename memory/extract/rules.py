@@ -54,6 +54,16 @@ _LEAD: Final = re.compile(r"[^.!?…\n;:()。！？]{1,24}\Z")
 """The words before a clause among which a time stands that leads it in."""
 _BRIEF: Final = timedelta(days=60)
 """What ends within it does not last."""
+_TAKEN_BACK: Final = re.compile(
+    r"[\s,.!…–—-]*(?:(?:oh |er |uh )?no,? (?:wait|sorry|actually)|wait,? no|sorry,? (?:no|i mean)|or rather"
+    r"|scratch that|i mean,|(?:äh|ach|nein),? (?:nein|quatsch|doch|falsch|moment)|quatsch|besser gesagt"
+    r"|non,? (?:pardon|attends)|enfin non|perdón,? no|no,? perdón|mejor dicho|no,? aspetta|anzi|quer dizer"
+    r"|nee,? wacht)\b",
+    re.IGNORECASE,
+)
+"""What takes back at once what was just said: `I live in Rome, no wait, Pisa`."""
+_YEAR: Final = timedelta(days=366)
+"""What one was so long ago one is not today."""
 _EATEN: Final = frozenset({"allergy", "diet", "condition", "dislikes"})
 """What is told of several people at once when they are cooked for."""
 
@@ -157,7 +167,7 @@ def _fits(pattern: Pattern, when: When, day: date) -> bool:
 def _passes(one: Stated, named: Sequence[When], day: date) -> bool:
     """Whether it holds for a few days alone, or will be so: `a widow this weekend`, `in 10 years I'm 50`."""
     if one.attribute == "age":
-        return any(when.first > day for when in named)
+        return any(when.first > day or day - when.last > _YEAR for when in named)
     lasting = one.attribute in STATES or one.attribute in ("residence", "employer")
     return (
         lasting
@@ -173,6 +183,8 @@ def _passes(one: Stated, named: Sequence[When], day: date) -> bool:
 def _act(text: str, one: Stated) -> Act | None:
     """What the statement does, by what stands behind it too; None where that takes it back, or it is past."""
     if one.attribute == "residence" and one.act == "asserts" and _LIVED.match(text, one.rest):
+        return None
+    if one.act == "asserts" and _TAKEN_BACK.match(text, one.end):
         return None
     behind = _NOT_BEHIND.search(text[one.start : one.end]) if one.act == "asserts" else None
     if behind is None:

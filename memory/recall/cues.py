@@ -82,6 +82,11 @@ _WORK: Final = words_of(
     "erro|код|функци\\w+|ошибк\\w+|запрос",
 )
 _WORK_SIGNS: Final = r"[{}<>=\[\]`\\|]|\w\(|代码|代碼|函数|函數|コード|関数|코드|함수"
+_WORKS_ON: Final = words_of(
+    "translate|correct|fix|proofread|rewrite|rephrase|summari[sz]e|shorten|korrigiere?|verbessere?|übersetze?",
+    "traduis|traduisez|corrige[sz]?|reformule|traduce|corrige|resume|traduci|correggi|riscrivi|traduza?|corrija",
+    "vertaal|verbeter|przetłumacz|popraw|переведи|исправь",
+)
 _OPENS_BACK: Final = words_of(
     "and|but|so|also|then|what about|how about|why|why not|really|which one|the other|same|again",
     "und|aber|also|dann|was ist mit|wie wäre|warum|wieso|welche[rs]?|nochmal",
@@ -112,6 +117,9 @@ _SPEAKS_OF_SELF: Final = re.compile(rf"\b(?:i|i'm|i've|we|am|{_SELF})\b|{_SELF_U
 _IS_ABOUT_SELF: Final = re.compile(rf"\b(?:{_SELF})\b|{_SELF_UNSPACED}", re.IGNORECASE)
 _IS_HOW_TO: Final = re.compile(rf"\b(?:{_ASKS_HOW_TO})\b|{_ASKS_HOW_TO_UNSPACED}", re.IGNORECASE)
 _IS_WORK: Final = re.compile(rf"\b(?:{_WORK})\b|{_WORK_SIGNS}", re.IGNORECASE)
+_IS_OF_A_TEXT: Final = re.compile(
+    rf"\W*(?:(?:please|bitte|por favor|per favore) )?(?:{_WORKS_ON})\b[^\n:：]{{0,40}}[:：]", re.IGNORECASE
+)
 _REFERS_BACK: Final = re.compile(
     rf"^\W*(?:{_OPENS_BACK})\b|\b(?:{_POINTS_BACK})\b|^(?:{_OPENS_BACK_UNSPACED})", re.IGNORECASE
 )
@@ -153,6 +161,7 @@ def concerns_self(text: str) -> bool:
         _IS_ABOUT_SELF.search(text) is not None
         and _IS_HOW_TO.search(text) is None
         and _IS_WORK.search(text) is None
+        and _IS_OF_A_TEXT.match(text) is None
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypeAlias
 from uuid import NAMESPACE_URL, uuid5
 
@@ -28,6 +28,7 @@ from hearth.memory.extract.attributes import (
     folded_value,
     is_profile,
     is_single,
+    kind_of,
     subject_key,
     value_key,
 )
@@ -39,6 +40,10 @@ Facts: TypeAlias = Mapping[str, Memory]
 _NAMESPACE: Final = uuid5(NAMESPACE_URL, "hearth:fact")
 _MOST_EVIDENCE: Final = 20
 """Quotes kept of one fact: the first ones, which made it, and the latest."""
+_OF_NAMES: Final = frozenset({"residence", "birthplace", "visited", "speaks", "learns", "preferred language"})
+"""Attributes whose values are places or languages: of people and firms the same words are but names."""
+_LONG: Final = timedelta(days=180)
+"""What began so long before something else was told to hold is no news that ends it."""
 
 
 class Told(NamedTuple):
@@ -126,10 +131,22 @@ def put(known: Facts, new: Memory) -> Facts:
     if not is_single(new.attribute) and new.attribute not in OPPOSITE:
         return {**known, new.id: new}
     beside = [fact for fact in _beside(known, chain_of(new)) if not _never(fact)]
+    if since := next((fact for fact in beside if _is_long_before(new, fact)), None):
+        return {**known, new.id: _closed(new, since)}
     later = [fact for fact in beside if fact.occurred_at > new.occurred_at]
     closed = _closed(new, later[0]) if later else new
     held = (fact for fact in beside if fact not in later and _is_open(fact, new.occurred_at, later))
     return {**known, new.id: closed, **{fact.id: _closed(fact, new) for fact in held}}
+
+
+def _is_long_before(new: Memory, held: Memory) -> bool:
+    """True if the new one began so long before the other was said to hold that it must have been over by
+    then: who lives in Milan, and moved to Rome in 2015, has moved on.
+    """
+    if new.valid_from is None or not _is_open(held, new.occurred_at) or held.value == new.value:
+        return False
+    told = max([held.occurred_at, *(one.at for one in held.evidence)])
+    return new.valid_from < _start(held) and told - new.valid_from > _LONG
 
 
 def changes(before: Facts, after: Facts, *, now: datetime, forgotten: bool) -> list[Payload]:
@@ -223,7 +240,9 @@ def _correct(known: Facts, told: Told) -> Facts:
 
 
 def _wrong(known: Facts, said: CandidateFact, page: Page) -> Memory | None:
-    """The fact that is set right: of the named value; else the one that the exchange before said last."""
+    """The fact that is set right: of the named value; else, of what the exchange before said, the one alone
+    whose value is of that kind: `I meant Nice` is no name, where one lives in Lyon.
+    """
     current = [fact for fact in known.values() if _is_open(fact, page.occurred_at)]
     if said.attribute:
         about = (subject_key(said.subject), said.attribute)
@@ -231,8 +250,20 @@ def _wrong(known: Facts, said: CandidateFact, page: Page) -> Memory | None:
     if said.wrong:
         current = [f for f in current if f.value and value_key(f.value) == value_key(said.wrong)]
     elif not said.attribute:
-        current = [f for f in current if f.value and any(one.id == page.previous for one in f.evidence)]
+        return _meant(
+            [f for f in current if f.value and any(one.id == page.previous for one in f.evidence)], said
+        )
     return max(current, key=_said_at, default=None)
+
+
+def _meant(just_said: Sequence[Memory], said: CandidateFact) -> Memory | None:
+    kind = kind_of(said.value)
+    if len(just_said) == 1 and not kind:
+        return just_said[0]
+    same = [
+        fact for fact in just_said if (kind_of(fact.value) if fact.attribute in _OF_NAMES else "") == kind
+    ]
+    return same[0] if len(same) == 1 else None
 
 
 def _with_value(wrong: Memory, value: str) -> str:

@@ -54,7 +54,15 @@ def test_lines_under_one_that_says_nothing_of_the_user_state_nothing(line: str, 
 
 @pytest.mark.parametrize(
     "opening",
-    ["We finally did it", "It's official", "Es ist so weit", "Por fin lo hicimos", "Ça y est ", "È deciso"],
+    [
+        "We finally did it",
+        "It's official",
+        "Es ist so weit",
+        "Por fin lo hicimos",
+        "Ça y est ",
+        "È deciso",
+        "I'm back home",
+    ],
 )
 def test_what_is_announced_as_done_is_ones_own(opening: str) -> None:
     """Where nothing is named that could be a text."""

@@ -17,6 +17,14 @@ SAID = [
     ("Não gosto mais de chá.", ("likes", "chá", "ends")),
     ("Ik hou niet meer van thee.", ("likes", "thee", "ends")),
     ("Ich mag Tee nicht mehr.", ("likes", "Tee", "ends")),
+    ("I left Acme last month.", ("employer", "Acme", "ends")),
+    ("Acme fired me.", ("employer", "Acme", "ends")),
+    ("Minka died yesterday.", ("pet", "Minka", "ends")),
+    ("Mimi ist gestern gestorben.", ("pet", "Mimi", "ends")),
+    ("We had to put our dog Rocky down yesterday.", ("pet", "Rocky", "ends")),
+    ("We buried our dog Otto today.", ("pet", "Otto", "ends")),
+    ("Nein, ich habe Bonn gesagt.", ("", "Bonn", "corrects")),
+    ("I'm vegan, no sorry vegetarian.", ("diet", "vegetarian")),
     ("Please don't call me Al.", ("form of address", "Al", "ends")),
     ("Don't call me Al, call me Albert.", ("form of address", "Albert", "corrects")),
     ("Sorry, I meant my dog is called Zebulon, not Zebedee.", ("pet", "Zebulon", "corrects")),
@@ -364,6 +372,13 @@ def test_what_is_said_is_read_and_nothing_more(case: tuple) -> None:
 # Idioms, passing states, questions, wishes and requests that look like statements
 
 NOT_MEANT = [
+    "Translate 'good morning' into Spanish.",
+    "Rename `foo` into bar.",
+    "My dog Bella would have been ten today.",
+    "I'm working at the kitchen table.",
+    "I turned 30 in 2016.",
+    "I live in Rome, no wait, Pisa.",
+    "Ich habe Nein gesagt.",
     "I finally got my CDL class A last week",
     "My wife is due in October",
     "I'm 90 percent done",

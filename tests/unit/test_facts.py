@@ -127,14 +127,14 @@ def test_what_is_set_right_never_held():
 
 
 def test_a_correction_without_an_attribute_is_of_what_was_said_just_before():
-    """`No, I said Lisbon`: the statement is the old one with the right value in it."""
+    """`No, I said Umbrella`: the statement is the old one with the right value in it."""
     known = after((1, said("Boston")))
     right = CandidateFact(
-        statement="No, I said Lisbon.", quote="I said Lisbon", value="Lisbon", act="corrects"
+        statement="No, I said Umbrella.", quote="I said Umbrella", value="Umbrella", act="corrects"
     )
     facts = tell(known, Told(page(2, previous="page1"), right, "new"))
-    assert (facts["new"].attribute, facts["new"].text) == ("employer", "I work at Lisbon.")
-    assert current(facts) == ["Lisbon"]
+    assert (facts["new"].attribute, facts["new"].text) == ("employer", "I work at Umbrella.")
+    assert current(facts) == ["Umbrella"]
     assert tell(known, Told(page(2, previous="page0"), right, "new")) == known
 
 
@@ -272,3 +272,30 @@ def test_names_of_people_are_not_taken_for_places():
     assert subject_key("Florence") != subject_key("Florenz")
     assert value_key("Florence") == value_key("Florenz")
     assert value_key("Nice") != value_key("Cologne")
+
+
+def test_what_began_long_before_is_no_news():
+    """Who lives in Milan, and moved to Rome in 2015, has moved on; who moved there last month lives there."""
+    milan = said("Milan", "residence")
+    long_ago, lately = (said("Rome", "residence", valid_from=START - days * DAY) for days in (3_000, 20))
+    assert current(after((0, milan), (1, long_ago))) == ["Milan"]
+    assert current(after((0, milan), (1, lately))) == ["Rome"]
+    (rome,) = (fact for fact in after((0, milan), (1, long_ago)).values() if fact.value == "Rome")
+    assert (rome.valid_from, rome.valid_to) == (START - 3_000 * DAY, START)
+
+
+@pytest.mark.parametrize(
+    ("known", "meant", "left"),
+    [
+        ([("residence", "Bern")], "Italian", ["Bern"]),
+        ([("name", "Luc"), ("residence", "Lyon")], "Nice", ["Luc", "Nice"]),
+        ([("name", "Tom"), ("residence", "Rome"), ("pet", "Rex")], "Max", ["Rex", "Rome", "Tom"]),
+        ([("residence", "Bern")], "Thun", ["Thun"]),
+    ],
+    ids=["a language for a place", "a place", "either of two", "the only one"],
+)
+def test_a_correction_is_of_what_the_words_can_mean(known, meant, left):
+    """`I meant …` sets right the one thing just said whose value is of that kind, or nothing."""
+    told = [told_on(0, said(value, attribute)) for attribute, value in known]
+    right = told_on(1, said(meant, "", "corrects"), previous="page0")
+    assert sorted(current(retold({}, [*told, right]))) == left
