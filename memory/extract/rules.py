@@ -49,6 +49,19 @@ _WORKLESS: Final = re.compile(
     r"|he perdido mi trabajo|j'ai (?:perdu|quitté) mon (?:travail|emploi)|ho perso il lavoro)(?!\w)",
     re.IGNORECASE,
 )
+_PARTED: Final = re.compile(
+    r"(?<!\w)we(?:'ve| have)? (?:just |recently |finally )*(?:got divorced|gotten divorced|divorced|broke up"
+    r"|broken up|split up|separated)(?= \w+ (?:week|month|year|\w+day)| in \w+|\s*[.,!;]|\s*$)"
+    r"|(?<!\w)my (?:wife|husband|girlfriend|boyfriend|partner) (?:has )?"
+    r"(?:died|passed away|left me|dumped me)(?!\w)"
+    r"|(?<!\w)(?:wir haben uns (?:[\w ]{0,20} )?(?:scheiden lassen|getrennt)|wir sind (?:jetzt )?geschieden"
+    r"|nos (?:hemos separado|hemos divorciado|separamos|divorciamos)|on s'est séparée?s|on a divorcé"
+    r"|nous nous sommes séparée?s|nous avons divorcé|ci siamo (?:separati|lasciati)|separámo-nos"
+    r"|we zijn (?:uit elkaar|gescheiden))(?!\w)",
+    re.IGNORECASE,
+)
+_ENDED: Final = {"employer": _WORKLESS, "partner": _PARTED}
+"""By their attribute, ends that say no name: of whatever work or partner the user had."""
 _SUPPOSED: Final = re.compile(r"\b(?:if|when|what|wish|would|could|unless|once|wenn|si|se)\b", re.IGNORECASE)
 _LEAD: Final = re.compile(r"[^.!?…\n;:()。！？]{1,24}\Z")
 """The words before a clause among which a time stands that leads it in."""
@@ -90,9 +103,10 @@ class RuleExtractor:
                     found.setdefault(
                         (fact.subject, fact.attribute, fact.value or fact.statement, fact.act), fact
                     )
-            left = any(fact.attribute == "employer" and fact.act == "ends" for fact in found.values())
-            if not left and (ended := _without_work(page, text, sentence)) is not None:
-                found.setdefault(("user", "employer", ended.statement, ended.act), ended)
+            for attribute in _ENDED:
+                left = any(fact.attribute == attribute and fact.act == "ends" for fact in found.values())
+                if not left and (ended := _without_name(page, text, sentence, attribute)) is not None:
+                    found.setdefault(("user", attribute, ended.statement, ended.act), ended)
         for field in fields(page.user_text[:LOOKED_AT]) if text else ():
             found.setdefault(("user", field.attribute, field.value, "asserts"), _of_form(page, field))
         facts = _of_known_people(list(found.values()))[:_MOST]
@@ -112,9 +126,9 @@ def _of_form(page: Page, field: Field) -> CandidateFact:
     )
 
 
-def _without_work(page: Page, text: str, sentence: Sentence) -> CandidateFact | None:
-    """The end of whatever work the user had, of which such words say no name."""
-    said = _WORKLESS.search(text, sentence.start, sentence.end)
+def _without_name(page: Page, text: str, sentence: Sentence, attribute: str) -> CandidateFact | None:
+    """The end of whatever the user had, of which such words say no name."""
+    said = _ENDED[attribute].search(text, sentence.start, sentence.end)
     if (
         said is None
         or "?" in text[said.end() : sentence.end + 1]
@@ -123,7 +137,7 @@ def _without_work(page: Page, text: str, sentence: Sentence) -> CandidateFact | 
         return None
     quote = page.user_text[said.start() : said.end()]
     return CandidateFact(
-        statement=f"{quote[:1].upper()}{quote[1:]}.", quote=quote, attribute="employer", act="ends"
+        statement=f"{quote[:1].upper()}{quote[1:]}.", quote=quote, attribute=attribute, act="ends"
     )
 
 

@@ -42,7 +42,7 @@ _MOST_EVIDENCE: Final = 20
 """Quotes kept of one fact: the first ones, which made it, and the latest."""
 _OF_NAMES: Final = frozenset({"residence", "birthplace", "visited", "speaks", "learns", "preferred language"})
 """Attributes whose values are places or languages: of people and firms the same words are but names."""
-_LONG: Final = timedelta(days=180)
+_LONG: Final = timedelta(days=400)
 """What began so long before something else was told to hold is no news that ends it."""
 
 

@@ -18,6 +18,8 @@ SAID = [
     ("Ik hou niet meer van thee.", ("likes", "thee", "ends")),
     ("Ich mag Tee nicht mehr.", ("likes", "Tee", "ends")),
     ("I left Acme last month.", ("employer", "Acme", "ends")),
+    ("Wir haben uns letztes Jahr getrennt.", ("partner", "", "ends")),
+    ("My wife died last year.", ("partner", "", "ends")),
     ("Acme fired me.", ("employer", "Acme", "ends")),
     ("Minka died yesterday.", ("pet", "Minka", "ends")),
     ("Mimi ist gestern gestorben.", ("pet", "Mimi", "ends")),
@@ -372,6 +374,8 @@ def test_what_is_said_is_read_and_nothing_more(case: tuple) -> None:
 # Idioms, passing states, questions, wishes and requests that look like statements
 
 NOT_MEANT = [
+    "We broke up the cake into pieces.",
+    "If we broke up, what then?",
     "Translate 'good morning' into Spanish.",
     "Rename `foo` into bar.",
     "My dog Bella would have been ten today.",
