@@ -10,8 +10,10 @@ from heapq import nsmallest
 from typing import Final, Literal
 
 from hearth.memory.knowledge.records import AGENT, DOCUMENT, VERSION, is_everybodys, is_knowledge
+from hearth.memory.recall.asked_time import asked_time
 from hearth.memory.recall.cues import ends_asking
 from hearth.memory.recall.query import about_the_past
+from hearth.memory.recall.time_signals import held_then
 from hearth.memory.tiers.persona import is_of
 from hearth.memory.types import Memory, Page, Query, Record, Scope, Shelf
 
@@ -34,6 +36,7 @@ class Gate:
         self._scope = scope
         self._generation = generation
         self._past = about_the_past(query)
+        self._asked = asked_time(query.text, query.at, query.timezone)
 
     def refuses(self, record: Record) -> Reason | None:
         """Why this record may not be recalled; None if it may."""
@@ -58,8 +61,9 @@ class Gate:
         if self.query.kinds is not None and memory.type not in self.query.kinds:
             return "filtered"
         expired = memory.expires_at is not None and memory.expires_at <= self.query.at
-        closed = memory.valid_to is not None and memory.valid_to <= self.query.at and not self._past
-        return "stale" if expired or closed else None
+        closed = memory.valid_to is not None and memory.valid_to <= self.query.at
+        then = self._past or held_then(memory, self._asked)
+        return "stale" if expired or (closed and not then) else None
 
     def _knowledge(self, record: Record) -> Reason | None:
         """Of what is for all users of a tenant only documents and system memory are shown, each in the

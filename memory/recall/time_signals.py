@@ -12,7 +12,7 @@ from hearth.memory.recall.asked_time import AskedTime, Interval, Precision, aske
 from hearth.memory.recall.pool import Numbers
 from hearth.memory.recall.relevance import FITTED_FLOOR
 from hearth.memory.recall.whatever_words import are_whatever
-from hearth.memory.types import Query, Record
+from hearth.memory.types import Memory, Query, Record
 
 _HALVES: Final[dict[Precision, float]] = {
     "day": 2.0,
@@ -46,7 +46,20 @@ def time_signals(records: Sequence[Record], own: Numbers, query: Query) -> dict[
     if asked is None or not records:
         return {"date": np.zeros(len(records)), "order": np.zeros(len(records))}
     moments = np.array([record.occurred_at.timestamp() for record in records])
-    return {"date": shares(asked, moments), "order": _order(asked, own, moments)}
+    held = np.array(
+        [isinstance(record, Memory) and held_then(record, asked) for record in records], np.float64
+    )
+    return {"date": np.maximum(shares(asked, moments), held), "order": _order(asked, own, moments)}
+
+
+def held_then(memory: Memory, asked: AskedTime | None) -> bool:
+    """True for what has ended since, and held in a time that is asked for."""
+    if asked is None or memory.valid_to is None:
+        return False
+    start = memory.valid_from or memory.occurred_at
+    return any(
+        one.weight == 1 and start < one.until and one.since < memory.valid_to for one in asked.intervals
+    )
 
 
 def timely(chances: Numbers, dates: Numbers, query: Query) -> Numbers:

@@ -470,3 +470,14 @@ def test_what_holds_takes_the_place_of_what_has_ended():
     assert verdicts["m1"] == "stale"
     assert "Chur" in block.text
     assert "tax" not in block.text
+
+
+def test_what_held_in_the_time_that_is_asked_for_is_shown_with_its_end():
+    """Though it has ended since, and nothing was said then; asked for today it is not."""
+    ended = memory("old", "I live in Oslo.", day=200, valid_to=NOW - timedelta(days=20))
+    now = memory("new", "I moved to Bergen.", day=20)
+    block, verdicts = recall(found(ended, now), "Where did I live two months ago?")
+    assert "Oslo. (until" in block.text
+    assert verdicts["old"] == "in"
+    assert recall(found(ended, now), "Where do I live?")[1]["old"] == "stale"
+    assert recall(found(ended, now), "Where did I live last week?")[1]["old"] == "stale"
