@@ -8,8 +8,10 @@ from typing import Final
 from hearth.memory.recall.pieces import Piece
 from hearth.memory.types import Memory
 
-_MOST: Final = 0.5
+_MOST: Final = 0.6
 """Part of what the user said, in characters, that facts must quote to stand for all of it."""
+_LEAST: Final = 16
+"""Characters that say nothing more beside such quotes: `By the way, `."""
 
 
 class Told:
@@ -26,7 +28,7 @@ class Told:
         if piece.side:
             return False
         quoted = sum(len(quote) for quote in self._quotes[piece.record.id] if quote in piece.text)
-        return quoted >= _MOST * len(piece.text)
+        return quoted >= min(_MOST * len(piece.text), max(len(piece.text) - _LEAST, 1))
 
     def add(self, piece: Piece, shown: str) -> None:
         """The block has the piece, as `shown`: sentences of it may be left out."""
