@@ -38,7 +38,10 @@ def clauses(text: str, sentence: Sentence, tongue: Tongue) -> list[Clause]:
 
     Of a question only those that stand apart from what is asked: `I'm allergic to nuts, what can I eat?`
     """
-    behind = COVER if text[: sentence.start].rstrip(" ").endswith(COVER) else ""
+    before = sentence.start
+    while before and text[before - 1] == " ":
+        before -= 1
+    behind = COVER if text[before - 1 : before] == COVER else ""
     opening = _clause(text, sentence.start, sentence.end, behind, tongue)
     asks = sentence.asks and not tongue.recalls.match(text, sentence.start, sentence.end)
     end = _asked_from(text, sentence, tongue) if asks else sentence.end
