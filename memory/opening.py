@@ -38,6 +38,7 @@ from hearth.memory.events.spool import Spool
 from hearth.memory.events.sql_log import SqlLog
 from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.events.store_keys import LogKeys
+from hearth.memory.extract.patterns import book
 from hearth.memory.policies import Policies, Settled, nothing_settled
 from hearth.memory.ports import ChatModel, Clock, EventLog, Shared, ShortTerm
 from hearth.memory.recall.policy import RecallPolicy, Weights
@@ -165,6 +166,7 @@ async def open_memory(
         await stack.enter_async_context(_following(policies.follow(), *errands))
         await stack.enter_async_context(_at_work(working, capture, outbox, stores.log))
         await stack.enter_async_context(_following(engine.knowledge.follow()))
+        await asyncio.to_thread(book)  # else the first recall of a fact would load all languages
         yield engine
 
 

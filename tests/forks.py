@@ -231,11 +231,13 @@ def load() -> None:
     import openai  # noqa: F401
 
     import hearth.gateway.cli
+    import hearth.memory.extract.patterns
     import hearth.memory.stores.edge_fresh
     import hearth.memory.stores.edge_succession
     import hearth.memory.stores.postgres_terms
-    import hearth.memory.stores.qdrant_succession  # noqa: F401
+    import hearth.memory.stores.qdrant_succession
 
+    hearth.memory.extract.patterns.book()
     _embed_at_once()
     gc.enable()
     gc.freeze()
