@@ -139,7 +139,7 @@ async def open_memory(
     log lacks of it is erased again before this returns. `providers`: of models, which erasures reach. Raises
     LogUnavailable for a bad folder, StoreUnavailable for no such embedder and a memory open elsewhere.
     """
-    time_words()  # read now: it would hold up the first call
+    await asyncio.to_thread(_load_words)
     home = _private_folder(Path(directory))
     opening = _opened(home, embedder, durability, clock or SystemClock(), servers or Servers())
     async with opening as stores, AsyncExitStack() as stack:
@@ -166,8 +166,13 @@ async def open_memory(
         await stack.enter_async_context(_following(policies.follow(), *errands))
         await stack.enter_async_context(_at_work(working, capture, outbox, stores.log))
         await stack.enter_async_context(_following(engine.knowledge.follow()))
-        await asyncio.to_thread(book)  # else the first recall of a fact would load all languages
         yield engine
+
+
+def _load_words() -> None:
+    """Read now what the first call, and the first recall of a fact, would have to wait for."""
+    time_words()
+    book()
 
 
 def _working(stores: Stores, policies: Policies, purger: Purger | None, model: ChatModel | None) -> Working:
