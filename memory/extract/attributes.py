@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final, Literal
 
+from hearth.memory.extract.accents import without_accents
 from hearth.memory.extract.books import read_names
 
 _WORD: Final = re.compile(r"\w+")
@@ -71,11 +72,11 @@ def subject_key(subject: str) -> str:
 
 
 def value_key(value: str) -> str:
-    """The form in which values are compared: folded, and a country, language or large city by one name,
-    whatever the language.
+    """The form in which values are compared: folded, without accents, and what is known in many languages by
+    one name.
     """
     folded = folded_value(value)
-    return other_names().get(folded, folded)
+    return other_names().get(folded) or without_accents(folded)
 
 
 def folded_value(value: str) -> str:

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from hearth.memory.extract.accents import without_accents
 from hearth.memory.extract.tongues import Book, Pattern, Tongue, Words
 from hearth.memory.types import Act
 
@@ -25,6 +26,9 @@ _JOINED: Final = {"ar": "و"}
 _MACRO: Final = re.compile(r"<([A-Z_]+)>")
 _GROUP: Final = re.compile(r"\(\?P<([a-z]+)>")
 _NOTHING: Final = "(?!)"
+_TOKEN: Final = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\(\?P<\w+>|(?P<word>[^\W\d_]+)")
+_LEAST: Final = 3
+"""Letters of a word that may lack its accents; shorter ones would be others: `è` and `e`, `où` and `ou`."""
 
 
 # The files
@@ -171,7 +175,7 @@ def _index(language: str, given: _File, words: Mapping[str, str], index: dict[st
     """Put the file's patterns under their keys."""
     for place, say in enumerate(given.say):
         made = _pattern(language, place, say, words)
-        for key in say.keys.split():
+        for key in dict.fromkeys(one for word in say.keys.split() for one in (word, _bare(word))):
             index.setdefault(key, []).append(made)
             if language in _JOINED:
                 index.setdefault(_JOINED[language] + key, []).append(made)
@@ -203,7 +207,7 @@ def _tongue(given: _File, words: Mapping[str, str]) -> Tongue:
         return re.compile(_filled(text, words), re.IGNORECASE)
 
     def listed(text: str) -> frozenset[str]:
-        return frozenset(text.split())
+        return frozenset(one for word in text.split() for one in (word, _bare(word)))
 
     return Tongue(
         lead=compiled(guards.lead),
@@ -255,7 +259,26 @@ def _filled(text: str, words: Mapping[str, str]) -> str:
     """The text with what its names stand for, and its spaces as patterns of white space."""
     while (name := _MACRO.search(text)) is not None:
         text = f"{text[: name.start()]}(?:{words[name[1]]}){text[name.end() :]}"
-    return _told_apart(text.replace(" ?", r"\s?").replace(" ", r"\s+"))
+    return _told_apart(_lenient(text).replace(" ?", r"\s?").replace(" ", r"\s+"))
+
+
+def _lenient(text: str) -> str:
+    """The regular expression, whose words may lack their accents: many type without."""
+
+    def word(found: re.Match[str]) -> str:
+        said = found["word"]
+        if said is None or len(said) < _LEAST or said.isascii():
+            return found[0]
+        return "".join(
+            one if one == bare else f"[{one}{bare}]" for one, bare in zip(said, _bare(said), strict=True)
+        )
+
+    return _TOKEN.sub(word, text)
+
+
+def _bare(word: str) -> str:
+    """A word of that many letters and more without its accents."""
+    return without_accents(word) if len(word) >= _LEAST else word
 
 
 def _told_apart(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from hearth.memory.extract.amending import as_meant
 from hearth.memory.extract.chosen import STATES, Stated
 from hearth.memory.extract.doubts import is_doubtful
 from hearth.memory.extract.forgetting import without_request
@@ -67,14 +68,6 @@ _LEAD: Final = re.compile(r"[^.!?…\n;:()。！？]{1,24}\Z")
 """The words before a clause among which a time stands that leads it in."""
 _BRIEF: Final = timedelta(days=60)
 """What ends within it does not last."""
-_TAKEN_BACK: Final = re.compile(
-    r"[\s,.!…–—-]*(?:(?:oh |er |uh )?no,? (?:wait|sorry|actually)|wait,? no|sorry,? (?:no|i mean)|or rather"
-    r"|scratch that|i mean,|(?:äh|ach|nein),? (?:nein|quatsch|doch|falsch|moment)|quatsch|besser gesagt"
-    r"|non,? (?:pardon|attends)|enfin non|perdón,? no|no,? perdón|mejor dicho|no,? aspetta|anzi|quer dizer"
-    r"|nee,? wacht)\b",
-    re.IGNORECASE,
-)
-"""What takes back at once what was just said: `I live in Rome, no wait, Pisa`."""
 _YEAR: Final = timedelta(days=366)
 """What one was so long ago one is not today."""
 _EATEN: Final = frozenset({"allergy", "diet", "condition", "dislikes"})
@@ -153,17 +146,21 @@ def _fact(page: Page, text: str, one: Stated) -> CandidateFact | None:
     named = times(text, one.start, one.end, pattern.language, day, pattern.ahead)
     if pattern.dated and not any(_fits(pattern, when, day) for when in named):
         return None
-    act = _act(text, one)
+    act, meant = _act(text, one), as_meant(text, one)
     leading = _LEAD.search(text, max(0, one.start - 24), one.start)
     begins = leading.start() if leading else one.start
-    if act is None or _passes(one, times(text, begins, one.end, pattern.language, day, pattern.ahead), day):
+    if (
+        act is None
+        or meant is None
+        or _passes(one, times(text, begins, one.end, pattern.language, day, pattern.ahead), day)
+    ):
         return None
     fact = CandidateFact(
-        statement=_statement(page.user_text, one, named),
-        quote=page.user_text[one.start : one.end],
+        statement=_statement(page.user_text, one, named).replace(one.value, meant.value),
+        quote=page.user_text[one.start : meant.end],
         subject=one.subject,
         attribute=one.attribute,
-        value=_value(text, one, named),
+        value=_value(text, one, named).replace(one.value, meant.value),
         act=act,
         wrong=one.wrong,
         language=pattern.language,
@@ -197,8 +194,6 @@ def _passes(one: Stated, named: Sequence[When], day: date) -> bool:
 def _act(text: str, one: Stated) -> Act | None:
     """What the statement does, by what stands behind it too; None where that takes it back, or it is past."""
     if one.attribute == "residence" and one.act == "asserts" and _LIVED.match(text, one.rest):
-        return None
-    if one.act == "asserts" and _TAKEN_BACK.match(text, one.end):
         return None
     behind = _NOT_BEHIND.search(text[one.start : one.end]) if one.act == "asserts" else None
     if behind is None:

@@ -42,6 +42,10 @@ _MOST_EVIDENCE: Final = 20
 """Quotes kept of one fact: the first ones, which made it, and the latest."""
 _OF_NAMES: Final = frozenset({"residence", "birthplace", "visited", "speaks", "learns", "preferred language"})
 """Attributes whose values are places or languages: of people and firms the same words are but names."""
+_LEFT: Final = frozenset({"employer", "school", "partner", "residence", "member of"})
+"""What the same words may leave: `J'ai quitté` a firm, a town or somebody."""
+_IDLE: Final = frozenset({"retired", "unemployed"})
+"""Occupations that leave no employer."""
 _LONG: Final = timedelta(days=400)
 """What began so long before something else was told to hold is no news that ends it."""
 
@@ -182,23 +186,35 @@ def _assert(known: Facts, told: Told) -> Facts:
         if _says(fact, said) and _is_open(fact, page.occurred_at):
             return {**known, fact.id: _confirmed(fact, told)}
     new = _fact(told)
-    return {**known, new.id: new} if said.act == "adds" else put(known, new)
+    made = {**known, new.id: new} if said.act == "adds" else put(known, new)
+    idle = said.attribute == "occupation" and value_key(said.value) in _IDLE
+    return {**made, **_closed_all(_of(made, said, "employer", page), told)} if idle else made
 
 
 def _end(known: Facts, told: Told) -> Facts:
     """Close what the words say has ended. What nobody knew of needs no end."""
     said, page = told.said, told.page
-    about = (subject_key(said.subject), said.attribute)
-    held = [
+    named = _named(_of(known, said, said.attribute, page), said, page) or _left(known, said, page)
+    return {**known, **_closed_all(named, told)}
+
+
+def _of(known: Facts, said: CandidateFact, attribute: str, page: Page) -> list[Memory]:
+    """What holds of the attribute of whom the words are about."""
+    about = (subject_key(said.subject), attribute)
+    return [
         fact
         for fact in known.values()
         if (subject_key(fact.subject), fact.attribute) == about and _is_open(fact, page.occurred_at)
     ]
-    made = dict(known)
-    for fact in _named(held, said, page):
-        until = max(_start(fact), said.valid_to or page.occurred_at)
-        made[fact.id] = structs.replace(fact, valid_to=until, ended_by=page.id)
-    return made
+
+
+def _closed_all(facts: Sequence[Memory], told: Told) -> Facts:
+    """The facts as ended by the words, at the time that they give."""
+    said, page = told.said, told.page
+    ends = said.valid_to or (said.valid_from if said.act == "asserts" else None) or page.occurred_at
+    return {
+        fact.id: structs.replace(fact, valid_to=max(_start(fact), ends), ended_by=page.id) for fact in facts
+    }
 
 
 def _named(held: Sequence[Memory], said: CandidateFact, page: Page) -> list[Memory]:
@@ -213,6 +229,15 @@ def _named(held: Sequence[Memory], said: CandidateFact, page: Page) -> list[Memo
     words = set(value_key(said.value).split())
     kind = [fact for fact in held if words <= set(folded_value(fact.text).split())]
     return kind if len(kind) == 1 else []
+
+
+def _left(known: Facts, said: CandidateFact, page: Page) -> list[Memory]:
+    """What the words leave of another kind than they were read as, where it has the very name."""
+    if said.attribute not in _LEFT or not said.value or said.act != "ends":
+        return []
+    name = value_key(said.value)
+    held = [fact for attribute in sorted(_LEFT) for fact in _of(known, said, attribute, page)]
+    return [fact for fact in held if value_key(fact.value) == name]
 
 
 def _correct(known: Facts, told: Told) -> Facts:

@@ -111,6 +111,22 @@ def test_an_end_closes_without_a_successor():
     assert after((2, said("Acme", act="ends"))) == {}
 
 
+def test_an_end_may_be_of_another_kind_where_it_has_the_very_name():
+    """Who leaves Lyon may leave a town, a firm or somebody: what is known tells."""
+    known = [(1, said("Lyon", "residence")), (1, said("Renault")), (1, said("Léa", "partner"))]
+    assert current(after(*known, (5, said("Lyon", "partner", act="ends")))) == ["Léa", "Renault"]
+    assert current(after(*known, (5, said("Lea", "employer", act="ends")))) == ["Lyon", "Renault"]
+    assert current(after(*known, (5, said("Lyo", act="ends")))) == ["Lyon", "Léa", "Renault"]
+
+
+def test_who_retires_has_no_employer_any_more():
+    """From the day on that is told."""
+    day = START + 3 * DAY
+    facts = after((1, said("Acme")), (5, said("retired", "occupation", valid_from=day)))
+    assert current(facts) == ["retired"]
+    assert facts["1:Acme"].valid_to == day
+
+
 def test_an_end_and_a_beginning_in_one_message():
     """`I left my job. I'm at Borealis now`, in either order of its sentences."""
     end, begin = (2, said("", act="ends")), (2, said("Borealis"))
