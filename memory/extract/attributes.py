@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final, Literal
 
 from hearth.memory.extract.accents import without_accents
-from hearth.memory.extract.books import read_names
+from hearth.memory.extract.books import read_book, read_names
 
 _WORD: Final = re.compile(r"\w+")
 _ARTICLES: Final = frozenset(
@@ -71,18 +71,32 @@ def subject_key(subject: str) -> str:
     return folded_value(subject)
 
 
-def value_key(value: str) -> str:
-    """The form in which values are compared: folded, without accents, and what is known in many languages by
-    one name.
+def value_key(value: str, attribute: str = "") -> str:
+    """The form in which values of the attribute are compared: folded, without accents, and what has names in
+    many languages by one of them.
     """
     folded = folded_value(value)
-    return other_names().get(folded) or without_accents(folded)
+    bare = without_accents(folded)
+    names = _place_names() if attribute in _PLACED else other_names()
+    return names.get(folded) or names.get(bare) or bare
 
 
 def folded_value(value: str) -> str:
     """In small letters, without articles and signs."""
     words = _WORD.findall(value.casefold())
     return " ".join([word for word in words if word not in _ARTICLES] or words)
+
+
+def words_of(value: str) -> frozenset[str]:
+    """The value's words, each in the form in which values are compared."""
+    return frozenset(map(value_key, folded_value(value).split()))
+
+
+def names(one: str, value: str) -> bool:
+    """True where the one is the value, in whatever language, or a shorter name of it: `the Skoda` for
+    `a Skoda Octavia`.
+    """
+    return value_key(one) == value_key(value) or words_of(one) <= words_of(value)
 
 
 def is_place(name: str) -> bool:
@@ -98,6 +112,8 @@ def kind_of(value: str) -> Literal["place", "language", ""]:
     return "place" if known in read_names() else ""
 
 
+_PLACED: Final = frozenset({"residence", "birthplace", "visited", "address", "nationality"})
+"""Attributes whose values are places: `Łódź` is no boat there."""
 _LANGUAGES: Final = frozenset(
     {
         *("arabic", "bengali", "bulgarian", "catalan", "chinese", "croatian", "czech", "danish", "dutch"),
@@ -112,10 +128,23 @@ _LANGUAGES: Final = frozenset(
 
 @cache
 def _own_names() -> frozenset[str]:
-    return frozenset(other_names().values())
+    return frozenset(own for own, others in read_names().items() if others)
 
 
 @cache
 def other_names() -> Mapping[str, str]:
-    """What countries, languages and cities are called elsewhere, folded, and the name that stands for it."""
-    return {name: own for own, others in read_names().items() for name in others}
+    """What places, languages and, before them, things are called, and the name that stands for each."""
+    return {**_place_names(), **_by_name(read_book("things.toml"))}
+
+
+@cache
+def _place_names() -> Mapping[str, str]:
+    return _by_name(read_names())
+
+
+def _by_name(book: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
+    """The name that stands for each, by its others and by these without accents, unless that is another's."""
+    exact = {name: without_accents(own) for own, others in book.items() for name in others}
+    known = exact.keys() | set(exact.values())
+    bare = ((without_accents(name), own) for name, own in exact.items())
+    return {**{name: own for name, own in bare if name not in known}, **exact}

@@ -29,8 +29,10 @@ from hearth.memory.extract.attributes import (
     is_profile,
     is_single,
     kind_of,
+    names,
     subject_key,
     value_key,
+    words_of,
 )
 from hearth.memory.types import CandidateFact, Evidence, Memory, Page
 
@@ -44,6 +46,9 @@ _OF_NAMES: Final = frozenset({"residence", "birthplace", "visited", "speaks", "l
 """Attributes whose values are places or languages: of people and firms the same words are but names."""
 _LEFT: Final = frozenset({"employer", "school", "partner", "residence", "member of"})
 """What the same words may leave: `J'ai quitté` a firm, a town or somebody."""
+_PERSONS: Final = frozenset(
+    {"name", "nickname", "partner", "child", "sibling", "parent", "friend", "relative", "colleague"}
+)
 _IDLE: Final = frozenset({"retired", "unemployed"})
 """Occupations that leave no employer."""
 _LONG: Final = timedelta(days=400)
@@ -61,8 +66,13 @@ class Told(NamedTuple):
 
 def fact_id(page: Page, said: CandidateFact) -> str:
     """The same whenever the page is read: a branch that returns brings its facts back as they were."""
-    value = value_key(said.value or said.statement)
+    value = _key(said.attribute, said.value or said.statement)
     return uuid5(_NAMESPACE, "\0".join((page.id, subject_key(said.subject), said.attribute, value))).hex
+
+
+def _key(attribute: str, value: str) -> str:
+    """By which values of the attribute are compared: a person's name is that alone, in any language."""
+    return subject_key(value) if attribute in _PERSONS else value_key(value, attribute)
 
 
 class Chain(NamedTuple):
@@ -77,7 +87,7 @@ class Chain(NamedTuple):
 def chain_of(one: Memory | CandidateFact) -> Chain:
     """The chain of a fact, or of the fact that a statement is about."""
     text = one.text if isinstance(one, Memory) else one.statement
-    value = "" if is_single(one.attribute) else value_key(one.value if one.attribute else text)
+    value = "" if is_single(one.attribute) else _key(one.attribute, one.value if one.attribute else text)
     attribute = min(one.attribute, OPPOSITE.get(one.attribute, one.attribute))
     return Chain(subject_key(one.subject), attribute, value)
 
@@ -223,11 +233,10 @@ def _named(held: Sequence[Memory], said: CandidateFact, page: Page) -> list[Memo
     """
     if not said.value:
         return [fact for fact in held if all(one.id != page.id for one in fact.evidence)]
-    named = [fact for fact in held if _names(said, fact)]
+    named = [fact for fact in held if names(said.value, fact.value)]
     if named or said.attribute != "pet":
         return named
-    words = set(value_key(said.value).split())
-    kind = [fact for fact in held if words <= set(folded_value(fact.text).split())]
+    kind = [fact for fact in held if words_of(said.value) <= words_of(fact.text)]
     return kind if len(kind) == 1 else []
 
 
@@ -361,14 +370,10 @@ def _beside(known: Facts, chain: Chain) -> list[Memory]:
     return sorted((fact for fact in known.values() if chain_of(fact) == chain), key=_said_at)
 
 
-def _names(said: CandidateFact, fact: Memory) -> bool:
-    """True for the fact itself, and for a shorter name of its value: `the Skoda` for `a Skoda Octavia`."""
-    return set(value_key(said.value).split()) <= set(value_key(fact.value).split())
-
-
 def _says(fact: Memory, said: CandidateFact) -> bool:
     if said.attribute:
-        return (fact.attribute, value_key(fact.value)) == (said.attribute, value_key(said.value))
+        same = fact.attribute == said.attribute
+        return same and _key(fact.attribute, fact.value) == _key(said.attribute, said.value)
     return value_key(fact.text) == value_key(said.statement)
 
 

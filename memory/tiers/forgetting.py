@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from hearth.memory.extract.attributes import subject_key, value_key
+from hearth.memory.extract.attributes import names, subject_key, value_key
 from hearth.memory.extract.forget_words import wordings
 from hearth.memory.recall.abridge import sentences
 from hearth.memory.recall.lexical import occurrences
@@ -62,8 +62,8 @@ def _same(fact: Memory, said: CandidateFact) -> bool:
         return False
     if not said.attribute:
         return value_key(fact.text) == value_key(said.statement)
-    one, other = set(value_key(fact.value).split()), set(value_key(said.value).split())
-    return bool(one and other) and (one <= other or other <= one)
+    one, other = fact.value, said.value
+    return bool(one and other) and (names(one, other) or names(other, one))
 
 
 def _words(fact: Memory) -> set[str]:

@@ -27,6 +27,7 @@ from hearth.memory.events.kinds import KnowledgeLoaded, SessionSummarised, Tenan
 from hearth.memory.events.postgres_log import PostgresLog
 from hearth.memory.events.sql_log import SqlLog
 from hearth.memory.events.sqlite_log import SqliteLog
+from hearth.memory.extract.attributes import value_key
 from hearth.memory.migrating import Installation
 from hearth.memory.opening import Servers, open_memory
 from hearth.memory.ports import EventFilter, MemoryFilter
@@ -120,7 +121,7 @@ async def check_reads(log: SqlLog) -> None:
     (session,) = await log.sessions("acme", "alice", after=None, limit=5)
     assert [line.text for line in session.summary] == [f"Told of an {WORD}."]
     (common,) = await log.common("acme", attributes=["plays"], least=2, limit=5)
-    assert (common.value, common.users) == (WORD, 2)
+    assert (common.value, common.users) == (value_key(WORD), 2)
     (chunk,) = await log.chunks("acme", "d1", version=1, limit=5)
     assert WORD in chunk.text
     checked = await log.check("acme", "alice")

@@ -274,6 +274,11 @@ def test_an_end_may_name_a_pet_by_what_it_is_where_it_can_be_one_alone():
         ("residence", ("Lisbon", "Lissabon", "Lisbonne", "リスボン", "Лиссабон")),
         ("visited", ("Germany", "Deutschland", "l'Allemagne", "ドイツ")),
         ("speaks", ("German", "Deutsch", "allemand", "немецкий")),
+        ("allergy", ("peanuts", "Erdnüsse", "cacahuètes", "cacahuetes", "arachidi", "арахис", "花生")),
+        ("occupation", ("a nurse", "Krankenschwester", "infirmière", "enfermero", "pielęgniarką", "看護師")),
+        ("pet", ("a dog", "einen Hund", "un perro", "psa", "개")),
+        ("plays", ("the violin", "Geige", "violon", "skrzypcach", "小提琴")),
+        ("dislikes", ("coffee", "Kaffee", "el café", "cafe", "кофе", "القهوة")),
     ],
 )
 def test_what_was_said_in_several_languages_is_one_fact(attribute, names):
@@ -281,6 +286,32 @@ def test_what_was_said_in_several_languages_is_one_fact(attribute, names):
     facts = after(*((day, said(name, attribute)) for day, name in enumerate(names)))
     (fact,) = facts.values()
     assert (fact.value, len(fact.evidence)) == (names[0], len(names))
+
+
+def test_a_persons_name_is_one_of_them_alone():
+    """Somebody called Wolf is not Lobo, nor Rosa Pink."""
+    facts = after((1, said("Wolf", "friend")), (2, said("Lobo", "friend")), (3, said("Koch", "name")))
+    assert sorted(current(facts)) == ["Koch", "Lobo", "Wolf"]
+
+
+def test_what_is_of_another_kind_stays_apart():
+    """Trades and things that are near are not the same."""
+    near = [
+        ("nurse", "Hebamme"),
+        ("nurse", "doctor"),
+        ("peanuts", "Nüsse"),
+        ("violin", "Cello"),
+        ("dog", "chat"),
+    ]
+    for one, other in near:
+        assert value_key(one) != value_key(other)
+
+
+def test_an_end_in_another_language_names_the_same():
+    """`Ich mag keinen Kaffee mehr` of what was said in English, and `mein Hund` of a dog with a name."""
+    assert current(after((1, said("coffee", "likes")), (2, said("Kaffee", "likes", "ends")))) == []
+    rex = structs.replace(said("Rex", "pet"), statement="My dog is called Rex.")
+    assert current(after((0, rex), (1, said("Hund", "pet", act="ends")))) == []
 
 
 def test_names_of_people_are_not_taken_for_places():
