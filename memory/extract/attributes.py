@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final, Literal
 
 from hearth.memory.extract.accents import without_accents
-from hearth.memory.extract.books import read_book, read_names
+from hearth.memory.extract.books import read_names, read_things
 
 _WORD: Final = re.compile(r"\w+")
 _ARTICLES: Final = frozenset(
@@ -99,6 +99,30 @@ def names(one: str, value: str) -> bool:
     return value_key(one) == value_key(value) or words_of(one) <= words_of(value)
 
 
+def is_known(value: str, attribute: str) -> bool:
+    """True for what an attribute's value can be in some language: a trade, an instrument, a diet."""
+    groups = _GROUPS.get(attribute)
+    return groups is not None and value_key(value) in _members(groups)
+
+
+_GROUPS: Final = {
+    "occupation": ("occupations",),
+    "diet": ("diets",),
+    "condition": ("conditions",),
+    "pet": ("animals",),
+    "plays": ("instruments", "sports-and-games"),
+    "learns": ("instruments", "sports-and-games", "pastimes"),
+    "hobby": ("sports-and-games", "pastimes"),
+}
+"""Attributes of which nothing else is told by the same words, and the groups of what they can be."""
+
+
+@cache
+def _members(groups: tuple[str, ...]) -> frozenset[str]:
+    things = read_things()
+    return frozenset(without_accents(own) for group in groups for own in things[group])
+
+
 def is_place(name: str) -> bool:
     """True for the name that stands for a country, language or large city, as it is in English at least."""
     return folded_value(name) in _own_names()
@@ -134,7 +158,8 @@ def _own_names() -> frozenset[str]:
 @cache
 def other_names() -> Mapping[str, str]:
     """What places, languages and, before them, things are called, and the name that stands for each."""
-    return {**_place_names(), **_by_name(read_book("things.toml"))}
+    things = {own: others for group in read_things().values() for own, others in group.items()}
+    return {**_place_names(), **_by_name(things)}
 
 
 @cache

@@ -18,3 +18,8 @@ def read_names() -> dict[str, list[str]]:
     """Other names of countries, languages and cities, by the name that stands for each; folded."""
     book = files("hearth.memory.extract").joinpath("names.json").read_bytes()
     return msgspec.json.decode(book, type=dict[str, list[str]])
+
+
+def read_things() -> dict[str, dict[str, list[str]]]:
+    """Other names of common things by the name that stands for each, in groups by what they are; folded."""
+    return read_book("things.toml")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from hearth.memory.extract.amending import sets_right
+from hearth.memory.extract.attributes import is_known
 from hearth.memory.extract.chosen import GENERAL, STATES, Stated, once
 from hearth.memory.extract.clauses import Clause, clauses, ends_at, plainly_said, segment_end
 from hearth.memory.extract.material import COVER
@@ -236,7 +237,8 @@ class Reader:
             return []
         if pattern.only is None:
             return read
-        fit = [value for value in read if pattern.only.pattern.fullmatch(value.text)]
+        only = pattern.only.pattern
+        fit = [one for one in read if only.fullmatch(one.text) or is_known(one.text, pattern.attribute)]
         return fit if fit[:1] == read[:1] else []
 
     def _is_subject(self, end: int) -> bool:
