@@ -43,6 +43,12 @@ _ITEM: Final = re.compile(
 )
 _COLUMNS: Final = re.compile(r"[^|\n]+\|[^|\n]+\|[^\n]+")
 _PROMPT: Final = re.compile(r"\s*(?:\$|>>>|PS .*>|C:\\[^>]*>|\w+@\w+:\S*[$#])\s")
+_ELEMENT: Final = re.compile(
+    r"</?(?:p|div|span|li|ul|ol|td|tr|table|h[1-6]|a|section|article|header|footer|body|html|button|label|title)"
+    r"(?:\s[^<>\n]*)?>",
+    re.IGNORECASE,
+)
+"""A page's tag; what only makes words bold is no page."""
 _ASKS: Final = re.compile(r"[?？؟:：]\W*\Z")
 _OPEN: Final = re.compile(r"[:：]\W*\Z")
 _ENDS: Final = re.compile(r"(?<=[.!?…])\s+")
@@ -58,6 +64,12 @@ def without_material(text: str) -> str:
     kept = _asking(lines)
     spans = [line for line in lines if kept is not None and line is not kept]
     return _without(text, [*spans, *_opened(text, lines), *_said(text, lines)])
+
+
+def without_markup(text: str) -> str:
+    """The text with a page's part covered, from its first tag to its last."""
+    tags = list(_ELEMENT.finditer(text))
+    return _without(text, [_Line("", tags[0].start(), tags[-1].end())]) if len(tags) > 1 else text
 
 
 def without_outputs(text: str) -> str:

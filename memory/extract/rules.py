@@ -70,6 +70,10 @@ _BRIEF: Final = timedelta(days=60)
 """What ends within it does not last."""
 _YEAR: Final = timedelta(days=366)
 """What one was so long ago one is not today."""
+_SPEAKS: Final = re.compile(
+    r"\b(?:speak|parl|habl|fal[ao]|sprech|sprich|spreek|mówi|говор)\w*\b[^.!?;:]*\Z", re.IGNORECASE
+)
+"""Before a nationality that is then a language: `è austriaco e parla tedesco e inglese`."""
 _EATEN: Final = frozenset({"allergy", "diet", "condition", "dislikes"})
 """What is told of several people at once when they are cooked for."""
 
@@ -145,6 +149,12 @@ def _fact(page: Page, text: str, one: Stated) -> CandidateFact | None:
     pattern, day = one.pattern, local_day(page.occurred_at, page.timezone)
     named = times(text, one.start, one.end, pattern.language, day, pattern.ahead)
     if pattern.dated and not any(_fits(pattern, when, day) for when in named):
+        return None
+    if (
+        one.attribute == "nationality"
+        and one.opening
+        and _SPEAKS.search(text, max(0, one.start - 60), one.start)
+    ):
         return None
     act, meant = _act(text, one), as_meant(text, one)
     leading = _LEAD.search(text, max(0, one.start - 24), one.start)

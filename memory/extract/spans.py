@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from hearth.memory.extract.material import COVER, without_material, without_outputs
+from hearth.memory.extract.material import COVER, without_markup, without_material, without_outputs
 from hearth.memory.extract.patterns import book
 from hearth.memory.types import Page
 
@@ -38,7 +38,16 @@ def own_words(text: str) -> str:
     Apostrophes become straight ones. Linear in the length.
     """
     text = text[:LOOKED_AT].translate(_STRAIGHT)
-    for cover in (_mail, _code, without_outputs, _machine_lines, _letters, _long_pastes, _quotations):
+    for cover in (
+        without_markup,
+        _mail,
+        _code,
+        without_outputs,
+        _machine_lines,
+        _letters,
+        _long_pastes,
+        _quotations,
+    ):
         text = cover(text)
     if _STAGE.search(text) or book().whole.search(text):
         return ""
@@ -64,7 +73,7 @@ def stops(text: str) -> Iterator[re.Match[str]]:
     """The marks that end a sentence, or part one from what is covered."""
     start = 0
     for stop in _STOP.finditer(text):
-        if not stop["dot"] or not _goes_on(text, max(start, stop.start() - 12), stop.start()):
+        if not stop["dot"] or not _goes_on(text, max(start, stop.start() - _NAMED), stop.start()):
             yield stop
             start = stop.end()
 
@@ -87,12 +96,16 @@ _STRAIGHT: Final = str.maketrans("’ʼ‘", "'''")
 _STOP: Final = re.compile(
     rf"(?P<dot>\.(?=\s|\Z|{COVER}))|\.{{2,}}|[!?؟]+[\s!?]*|[。！？…؟\n{COVER}]+[？！?!]*|[।]"
 )
+_NAMED: Final = 24
+"""Characters of a name before its initial, and more than any abbreviation has."""
 _ABBREVIATED: Final = re.compile(
     r"(?:\b(?:dr|mr|mrs|ms|prof|st|sr|sra|jr|vs|etc|e\.g|i\.e|approx|ca|bzw|usw|z\.b|d\.h|no|nr|inc|str|ste|hr|fr)"
-    r"|(?-i:\b[A-Z]))\Z",
+    r"|(?<!vitamin )(?<!vitamine )(?<!vitamina )(?<!plan )(?<!type )(?<!option )(?<!class )(?<!grade )"
+    r"(?-i:\b[A-Z])"
+    r")\Z",
     re.IGNORECASE,
 )
-"""Before a dot that ends no sentence."""
+"""Before a dot that ends no sentence: of an abbreviation, or an initial, which that of `vitamin D` is not."""
 _ORDINAL: Final = re.compile(
     r"(?<=\d)\.\s(?:jan|feb|mär|apr|mai|jun|jul|aug|sep|okt|oct|nov|de[cz]|maj|led|úno|bře|dub|kvě|čer|srp|zář|říj|lis|pro)",
     re.IGNORECASE,
@@ -307,3 +320,8 @@ def _tasks(text: str) -> str:
             return _covered(text, start, len(text))
         return _covered(text, match.start(), len(text))
     return text
+
+
+_COVERS: Final = (
+    *(without_markup, _mail, _code, without_outputs, _machine_lines, _letters, _long_pastes, _quotations),
+)

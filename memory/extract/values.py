@@ -218,7 +218,9 @@ def _org(words: _Words) -> list[Value]:
     taken = _until(first[1:], tongue.stop | tongue.soft | tongue.joining)
     if not 0 < len(taken) <= 4 or taken[0].folded in tongue.bad:
         return []
-    return [words.value(first[:1] + taken)]
+    of = first[1 + len(taken) :]
+    named = _named(of[1:], 4, tongue.bad) if of and of[0].folded in _CONNECTS - tongue.joining else []
+    return [words.value(first[:1] + taken + (of[:1] + named if named else []))]
 
 
 def _job(words: _Words) -> list[Value]:

@@ -167,7 +167,10 @@ def test_a_reply_of_its_own_takes_nothing_back(reply: str) -> None:
 @pytest.mark.parametrize(
     ("text", "read"),
     [
-        ("my grandson Rafi is here, he's 12, mad about trains", {("my grandson Rafi", "age")}),
+        (
+            "my grandson Rafi is here, he's 12, mad about trains",
+            {("my grandson Rafi", "age"), ("my grandson Rafi", "likes")},
+        ),
         ("my sister Ana's cat is sick, she's allergic to fish", set()),
         ("la hermana de mi novio vive en Cádiz, le gusta el flamenco", set()),
         ("The new one started on monday. Allergic to nuts, vegetarian.", set()),

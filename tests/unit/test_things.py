@@ -97,7 +97,8 @@ def test_what_somebody_has_is_read_in_every_language(language):
 
 
 @pytest.mark.parametrize(
-    "text", ["Ich habe Kopfschmerzen.", "J'ai un rhume.", "我有头痛。", "У меня болит голова.", "Tengo hambre."]
+    "text",
+    ["Ich habe Kopfschmerzen.", "J'ai un rhume.", "我有头痛。", "У меня болит голова.", "Tengo hambre."],
 )
 def test_what_passes_is_no_condition(text):
     """Not even where it has names in many languages."""
