@@ -66,10 +66,10 @@ def without_material(text: str) -> str:
     return _without(text, [*spans, *_opened(text, lines), *_said(text, lines)])
 
 
-def without_markup(text: str) -> str:
-    """The text with a page's part covered, from its first tag to its last."""
+def elements(text: str) -> tuple[int, int]:
+    """Where a page's part stands, from its first tag to its last; an empty span where there is none."""
     tags = list(_ELEMENT.finditer(text))
-    return _without(text, [_Line("", tags[0].start(), tags[-1].end())]) if len(tags) > 1 else text
+    return (tags[0].start(), tags[-1].end()) if len(tags) > 1 else (0, 0)
 
 
 def without_outputs(text: str) -> str:

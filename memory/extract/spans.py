@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from hearth.memory.extract.material import COVER, without_markup, without_material, without_outputs
+from hearth.memory.extract.material import COVER, elements, without_material, without_outputs
 from hearth.memory.extract.patterns import book
 from hearth.memory.types import Page
 
@@ -38,17 +38,10 @@ def own_words(text: str) -> str:
     Apostrophes become straight ones. Linear in the length.
     """
     text = text[:LOOKED_AT].translate(_STRAIGHT)
-    for cover in (
-        without_markup,
-        _mail,
-        _code,
-        without_outputs,
-        _machine_lines,
-        _letters,
-        _long_pastes,
-        _quotations,
-    ):
+    page = elements(text)
+    for cover in (_mail, _code, without_outputs, _machine_lines, _letters, _long_pastes, _quotations):
         text = cover(text)
+    text = _covered(text, *page)
     if _STAGE.search(text) or book().whole.search(text):
         return ""
     text = _tasks(_fiction(without_material(text)))
@@ -320,8 +313,3 @@ def _tasks(text: str) -> str:
             return _covered(text, start, len(text))
         return _covered(text, match.start(), len(text))
     return text
-
-
-_COVERS: Final = (
-    *(without_markup, _mail, _code, without_outputs, _machine_lines, _letters, _long_pastes, _quotations),
-)
