@@ -87,6 +87,46 @@ def folded_value(value: str) -> str:
     return " ".join([word for word in words if word not in _ARTICLES] or words)
 
 
+def counted(value: str, attribute: str) -> tuple[int, str] | None:
+    """How many of what there are: 2 and `dogs` for `two dogs` and `zwei Hunde`; None without a number."""
+    word, _, things = folded_value(value).partition(" ")
+    number = int(word) if word.isdecimal() else _NUMBERS.get(word)
+    return (number, value_key(things)) if attribute in _COUNTED and number is not None and things else None
+
+
+_COUNTED: Final = frozenset({"pet", "child", "sibling", "owns"})
+_NUMBERS: Final = {
+    name: number
+    for number, names in enumerate(
+        (
+            ("one", "один", "одна", "одну", "jedną", "jednego", "jeden"),
+            (
+                "two",
+                "zwei",
+                "deux",
+                "dos",
+                "due",
+                "dois",
+                "duas",
+                "twee",
+                "dwa",
+                "dwie",
+                "dwoje",
+                "два",
+                "две",
+                "iki",
+            ),
+            ("three", "drei", "trois", "tres", "tre", "três", "drie", "trzy", "troje", "три", "трое", "üç"),
+            ("four", "vier", "quatre", "cuatro", "quattro", "quatro", "cztery", "четыре", "dört"),
+            ("five", "fünf", "cinq", "cinco", "cinque", "vijf", "pięć", "пять", "beş"),
+            ("six", "sechs", "seis", "sei", "zes", "sześć", "шесть", "altı"),
+        ),
+        start=1,
+    )
+    for name in names
+}
+
+
 def words_of(value: str) -> frozenset[str]:
     """The value's words, each in the form in which values are compared."""
     return frozenset(map(value_key, folded_value(value).split()))

@@ -25,6 +25,7 @@ from hearth.memory.events.kinds import (
 )
 from hearth.memory.extract.attributes import (
     OPPOSITE,
+    counted,
     folded_value,
     is_profile,
     is_single,
@@ -72,6 +73,8 @@ def fact_id(page: Page, said: CandidateFact) -> str:
 
 def _key(attribute: str, value: str) -> str:
     """By which values of the attribute are compared: a person's name is that alone, in any language."""
+    if number := counted(value, attribute):
+        return f"{number[0]} {number[1]}"
     return subject_key(value) if attribute in _PERSONS else value_key(value, attribute)
 
 
@@ -81,15 +84,19 @@ class Chain(NamedTuple):
     subject: str
     attribute: str
     value: str
-    """Empty where the attribute has one value at a time. What is liked and what is disliked is one chain."""
+    """Empty where the attribute has one value at a time. What is liked and disliked is one chain, and so
+    are two dogs and three.
+    """
 
 
 def chain_of(one: Memory | CandidateFact) -> Chain:
     """The chain of a fact, or of the fact that a statement is about."""
     text = one.text if isinstance(one, Memory) else one.statement
-    value = "" if is_single(one.attribute) else _key(one.attribute, one.value if one.attribute else text)
+    value = one.value if one.attribute else text
+    number = counted(value, one.attribute)
+    key = "" if is_single(one.attribute) else number[1] if number else _key(one.attribute, value)
     attribute = min(one.attribute, OPPOSITE.get(one.attribute, one.attribute))
-    return Chain(subject_key(one.subject), attribute, value)
+    return Chain(subject_key(one.subject), attribute, key)
 
 
 def is_late(known: Facts, told: Told) -> bool:
@@ -139,10 +146,11 @@ def tell(known: Facts, told: Told) -> Facts:
 
 
 def put(known: Facts, new: Memory) -> Facts:
-    """The facts with the new one in its place in time: where there is one value at a time, or the opposite
-    held, it closes the one before it, and the one after closes it.
+    """The facts with the new one in its place in time: where there is one value or number at a time, or the
+    opposite held, it closes the one before it, and the one after closes it.
     """
-    if not is_single(new.attribute) and new.attribute not in OPPOSITE:
+    one_at_a_time = is_single(new.attribute) or counted(new.value, new.attribute)
+    if not one_at_a_time and new.attribute not in OPPOSITE:
         return {**known, new.id: new}
     beside = [fact for fact in _beside(known, chain_of(new)) if not _never(fact)]
     if since := next((fact for fact in beside if _is_long_before(new, fact)), None):

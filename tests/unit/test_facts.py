@@ -119,6 +119,16 @@ def test_an_end_may_be_of_another_kind_where_it_has_the_very_name():
     assert current(after(*known, (5, said("Lyo", act="ends")))) == ["Lyon", "Léa", "Renault"]
 
 
+def test_of_what_is_counted_the_latest_number_holds():
+    """Two dogs and then one are one; a cat beside them stays, and so does what is added."""
+    two, one, cats = said("two dogs", "pet"), said("one dog", "pet"), said("two cats", "pet")
+    assert current(after((1, two), (2, cats), (5, one))) == ["one dog", "two cats"]
+    assert current(after((5, one), (1, two))) == ["one dog"]
+    assert current(after((1, two), (5, said("zwei Hunde", "pet")))) == ["two dogs"]
+    assert current(after((1, two), (5, said("a dog", "pet")))) == ["a dog", "two dogs"]
+    assert current(after((1, two), (5, said("two dogs", "pet", act="adds")))) == ["two dogs"]
+
+
 def test_who_retires_has_no_employer_any_more():
     """From the day on that is told."""
     day = START + 3 * DAY
