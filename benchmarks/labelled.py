@@ -32,7 +32,19 @@ from hearth.memory.types import Act, CandidateFact, Page, Scope, utc
 
 HALVES = {
     half: Path(__file__).with_name(f"exchanges-{half}.json")
-    for half in ("dev", "held", "fresh", "blind", "unseen", "trap", "later", "plain", "daily", "casual", "talk")
+    for half in (
+        "dev",
+        "held",
+        "fresh",
+        "blind",
+        "unseen",
+        "trap",
+        "later",
+        "plain",
+        "daily",
+        "casual",
+        "talk",
+    )
 }
 SCOPE = Scope(tenant="t", user="u")
 

@@ -12,7 +12,7 @@ import pytest
 from hearth.memory.events.kinds import SessionSummarised
 from hearth.memory.events.refolding import COMPARED
 from hearth.memory.events.sql_log import SqlLog
-from hearth.memory.nightly import AT, Nightly
+from hearth.memory.nightly import AT, NIGHTS, Nightly
 from hearth.memory.runner import Timing
 from hearth.memory.stores.memory_long_term import MemoryLongTerm
 from hearth.memory.stores.memory_short_term import InMemoryShortTerm
@@ -218,3 +218,20 @@ async def test_one_worker_verifies_each_night(world: World) -> None:
     assert two.last is None
     assert (one.last.found.drift, one.last.found.repaired, one.last.found.damages) == (1, 1, 0)
     assert len(await world.long_term.get(ALICE.owner, ["x0"])) == 1
+
+
+async def test_a_users_views_are_folded_once_a_week(world: World) -> None:
+    """Events and stores are compared each night; a wrong row of a view is put right within seven."""
+    await world.fill()
+    nightly = Nightly(
+        log=world.log, consumers=world.log, verifier=world.verifier, clock=world.clock, owner="one"
+    )
+    await world.log.change(lambda db: db.execute("UPDATE pages SET state = 'hidden' WHERE id = 'x0'"))
+    found = []
+    for day in range(1, NIGHTS + 1):
+        world.clock.time = (START + timedelta(days=day)).replace(hour=AT.hour)
+        nightly.last = None
+        while nightly.last is None:
+            await nightly.step()
+        found.append(nightly.last.found.views.total)
+    assert sorted(found) == [0] * (NIGHTS - 1) + [1]
