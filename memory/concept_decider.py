@@ -91,9 +91,9 @@ class ConceptDecider:
         made: list[Payload] = [
             MemoryForgotten(memory=id, reason="what it sums up changed") for id in resting if id not in there
         ]
-        owners = dict.fromkeys(one.scope.owner for one in reversed(known))
-        for owner in owners:
-            made += await self._of_owner(last, [one for one in known if one.scope.owner == owner], policy)
+        agents = dict.fromkeys(one.scope.own_agent for one in reversed(known))
+        for agent in agents:
+            made += await self._of_owner(last, [one for one in known if one.scope.own_agent == agent], policy)
         return made
 
     async def _has_gained(self, events: Sequence[Event], gain: int) -> bool:

@@ -384,7 +384,7 @@ class Segmenting:
             for one in (*known, *new)
             if one.id not in out
             and one.metadata.get("live") is False
-            and one.scope.owner == self._scope.owner
+            and one.scope.own_agent == self._scope.own_agent
         ]
         heats = {one.segment.id: one.heat for one in self._after if isinstance(one, SegmentChanged)}
         of = {one.id: str(one.metadata.get("segment")) for one in own}

@@ -96,7 +96,7 @@ def place(page: PageShape, segments: Sequence[Segment], policy: SegmentPolicy) -
     own = frozenset(page.keywords)
     scores = [
         float(cosine)
-        + overlap(own, leading(segment.keywords))
+        + _common(own, segment)
         + policy.same_session * _follows(page, segment)
         for cosine, segment in zip(near, able, strict=True)
     ]
@@ -220,9 +220,16 @@ def _direction(centroid: bytes) -> NDArray[np.float64]:
 
 
 def _cosines(vector: Vector, segments: Sequence[Segment]) -> NDArray[np.float64]:
-    centroids = np.stack([_direction(segment.centroid) for segment in segments])
+    centroids = _direction(b"".join([one.centroid for one in segments])).reshape(len(segments), -1)
     lengths = np.linalg.norm(centroids, axis=1)
     return np.asarray(centroids @ np.array(vector) / np.where(lengths > 0, lengths, 1.0))
+
+
+def _common(keywords: frozenset[str], segment: Segment) -> float:
+    """The overlap with what the segment is compared by: most share none of all its keywords."""
+    if not any(word in segment.keywords for word in keywords):
+        return 0.0
+    return overlap(keywords, leading(segment.keywords))
 
 
 def _follows(page: PageShape, segment: Segment) -> bool:
