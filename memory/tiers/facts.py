@@ -249,12 +249,13 @@ def _named(held: Sequence[Memory], said: CandidateFact, page: Page) -> list[Memo
 
 
 def _left(known: Facts, said: CandidateFact, page: Page) -> list[Memory]:
-    """What the words leave of another kind than they were read as, where it has the very name."""
+    """What the words leave of another kind than they were read as, where that alone has the very name."""
     if said.attribute not in _LEFT or not said.value or said.act != "ends":
         return []
     name = value_key(said.value)
     held = [fact for attribute in sorted(_LEFT) for fact in _of(known, said, attribute, page)]
-    return [fact for fact in held if value_key(fact.value) == name]
+    named = [fact for fact in held if value_key(fact.value) == name]
+    return named if len(named) == 1 else []
 
 
 def _correct(known: Facts, told: Told) -> Facts:

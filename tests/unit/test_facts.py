@@ -117,6 +117,8 @@ def test_an_end_may_be_of_another_kind_where_it_has_the_very_name():
     assert current(after(*known, (5, said("Lyon", "partner", act="ends")))) == ["Léa", "Renault"]
     assert current(after(*known, (5, said("Lea", "employer", act="ends")))) == ["Lyon", "Renault"]
     assert current(after(*known, (5, said("Lyo", act="ends")))) == ["Lyon", "Léa", "Renault"]
+    both = [(1, said("ETH")), (1, said("ETH", "school"))]
+    assert current(after(*both, (5, said("ETH", "partner", act="ends")))) == ["ETH", "ETH"]
 
 
 def test_of_what_is_counted_the_latest_number_holds():
