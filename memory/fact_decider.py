@@ -18,7 +18,7 @@ from hearth.memory.events.kinds import (
     is_decided,
 )
 from hearth.memory.extract.agreements import agreements
-from hearth.memory.extract.attributes import AGENT, OPPOSITE
+from hearth.memory.extract.attributes import AGENT
 from hearth.memory.extract.confirming import confirmation, confirmed
 from hearth.memory.extract.forgetting import forget_request
 from hearth.memory.forgetting import decide
@@ -26,7 +26,19 @@ from hearth.memory.outdating import outdated_pages
 from hearth.memory.policies import PolicyOf
 from hearth.memory.ports import Clock, EventLog, Extractor
 from hearth.memory.runner import all_different
-from hearth.memory.tiers.facts import Facts, Told, chain_of, changes, fact_id, is_late, pages_of, retold, tell
+from hearth.memory.tiers.facts import (
+    Facts,
+    Told,
+    bearing_on,
+    chain_of,
+    chains_of,
+    changes,
+    fact_id,
+    is_late,
+    pages_of,
+    retold,
+    tell,
+)
 from hearth.memory.tiers.indexed import as_stored
 from hearth.memory.tiers.pages import decisions
 from hearth.memory.types import CandidateFact, Memory, Page, Role
@@ -107,7 +119,7 @@ class FactDecider:
         self, event: Event, before: Facts, about: Sequence[Memory | CandidateFact], said: Sequence[Told]
     ) -> Facts:
         """The facts with the chains that something is about built anew from what their live pages say."""
-        chains = {chain_of(one) for one in about}
+        chains = {chain for one in about for chain in chains_of(one)}
         inside = {id: fact for id, fact in before.items() if chain_of(fact) in chains}
         told = list(said)
         for id in pages_of(inside.values()):
@@ -158,7 +170,7 @@ class FactDecider:
             found += await self._log.facts_of(event.tenant, event.user, page.previous)
         about = [(one.said.subject, one.said.attribute) for one in said]
         about += [(fact.subject, fact.attribute) for fact in found]
-        about += [(subject, OPPOSITE[attribute]) for subject, attribute in about if attribute in OPPOSITE]
+        about += [(subject, other) for subject, attribute in about for other in bearing_on(attribute)]
         found += await self._log.facts_about(event.tenant, event.user, about)
         owner = page.scope.owner if page is not None else next(fact.scope.owner for fact in touched)
         agent = page.scope.agent if page is not None else event.agent

@@ -52,6 +52,7 @@ _PERSONS: Final = frozenset(
 )
 _IDLE: Final = frozenset({"retired", "unemployed"})
 """Occupations that leave no employer."""
+_WORK: Final = {"occupation": "employer", "employer": "occupation"}
 _LONG: Final = timedelta(days=400)
 """What began so long before something else was told to hold is no news that ends it."""
 
@@ -97,6 +98,24 @@ def chain_of(one: Memory | CandidateFact) -> Chain:
     key = "" if is_single(one.attribute) else number[1] if number else _key(one.attribute, value)
     attribute = min(one.attribute, OPPOSITE.get(one.attribute, one.attribute))
     return Chain(subject_key(one.subject), attribute, key)
+
+
+def chains_of(one: Memory | CandidateFact) -> tuple[Chain, ...]:
+    """The chain of a fact, or of the fact that a statement is about, and one that it may end or be ended by
+    though nobody says so: who has retired has no employer.
+    """
+    chain = chain_of(one)
+    other = _WORK.get(one.attribute)
+    return (chain, chain._replace(attribute=other)) if other else (chain,)
+
+
+def bearing_on(attribute: str) -> tuple[str, ...]:
+    """Other attributes whose facts may be ended by what is said of this one, or that end its own."""
+    if attribute in OPPOSITE:
+        return (OPPOSITE[attribute],)
+    left = tuple(sorted(_LEFT - {attribute})) if attribute in _LEFT else ()
+    work = _WORK.get(attribute)
+    return (*left, work) if work else left
 
 
 def is_late(known: Facts, told: Told) -> bool:

@@ -95,9 +95,7 @@ def place(page: PageShape, segments: Sequence[Segment], policy: SegmentPolicy) -
     near = np.maximum(cosines - policy.unrelated, 0.0) * (NEIGHBOUR / (policy.neighbour - policy.unrelated))
     own = frozenset(page.keywords)
     scores = [
-        float(cosine)
-        + _common(own, segment)
-        + policy.same_session * _follows(page, segment)
+        float(cosine) + _common(own, segment) + policy.same_session * _follows(page, segment)
         for cosine, segment in zip(near, able, strict=True)
     ]
     best = max(range(len(able)), key=lambda i: (round(scores[i], 9), able[i].last_at, able[i].id))

@@ -309,3 +309,58 @@ async def test_an_episode_does_not_tell_what_ended_after_it_was_made(tmp_path: P
         assert "Acme" not in after
         assert ("My desk is green" in before) == ("My desk is green" in after)
         assert any(one.type == "episode" for one in await api.engine.memories("acme", "alice"))
+
+
+@pytest.fixture(name="plain")
+async def _plain(tmp_path: Path) -> AsyncIterator[Api]:
+    """With the rules."""
+    async with open_api(tmp_path, clock=ManualClock(), extractor=RuleExtractor()) as api:
+        yield api
+
+
+async def current(api: Api) -> set[tuple[str, str]]:
+    return {(one["attribute"], one["value"]) for one in await facts(api)}
+
+
+async def test_what_is_left_may_be_of_another_kind_than_it_was_read_as(plain: Api) -> None:
+    """`J'ai quitté Lyon` is of the town, of the firm or of somebody, whichever is known by that name; once
+    the words are forgotten it holds again.
+    """
+    await say(plain, "J'habite à Lyon.")
+    await say(plain, "Je travaille chez Renault.")
+    left = await say(plain, "J'ai quitté Lyon.")
+    assert await current(plain) == {("employer", "Renault")}
+    await say(plain, "J'ai quitté Renault.")
+    assert await current(plain) == set()
+    await plain.engine.forget_exchange(ALICE, left)
+    await plain.engine.drain()
+    assert await current(plain) == {("residence", "Lyon")}
+
+
+async def test_who_retires_leaves_the_employer_until_that_is_taken_back(plain: Api) -> None:
+    """Both hold again once the words are forgotten."""
+    await say(plain, "I work as a nurse at Acme.")
+    retired = await say(plain, "I'm retired now.")
+    assert await current(plain) == {("occupation", "retired")}
+    await plain.engine.forget_exchange(ALICE, retired)
+    await plain.engine.drain()
+    assert await current(plain) == {("occupation", "nurse"), ("employer", "Acme")}
+
+
+async def test_the_same_in_another_language_is_more_evidence(plain: Api) -> None:
+    """One fact, by the words in which it was said first."""
+    for text in (
+        "I'm allergic to peanuts.",
+        "Ich bin gegen Erdnüsse allergisch.",
+        "soy alergico a los cacahuetes",
+    ):
+        await say(plain, text)
+    (fact,) = await facts(plain)
+    assert (fact["value"], len(fact["evidence"])) == ("peanuts", 3)
+
+
+async def test_of_what_is_counted_the_latest_number_holds(plain: Api) -> None:
+    """Two dogs, and then one."""
+    await say(plain, "We have two dogs.")
+    await say(plain, "We only have one dog now.")
+    assert await current(plain) == {("pet", "one dog")}
