@@ -104,8 +104,9 @@ class ConceptDecider:
         if not added:
             return False
         last, where = events[-1], MemoryFilter(types=_SUMMED_UP)
+        later = sum(_is_summed_up(event) for event in await self._later(last))
         count = await self._log.count_memories(last.tenant, last.user, where=where)
-        count -= sum(_is_summed_up(event) for event in await self._later(last))
+        count = max(count - later, added)  # what was forgotten since is counted in neither
         gain = max(gain, min(count, _MEMBERS) // _PART)
         return count // gain > (count - added) // gain
 

@@ -77,8 +77,8 @@ def value_key(value: str, attribute: str = "") -> str:
     """
     folded = folded_value(value)
     bare = without_accents(folded)
-    names = _place_names() if attribute in _PLACED else other_names()
-    return names.get(folded) or names.get(bare) or bare
+    books = (_place_names(),) if attribute in _PLACED else (_thing_names(), _place_names())
+    return next((own for book in books for name in (folded, bare) if (own := book.get(name))), bare)
 
 
 def folded_value(value: str) -> str:
@@ -196,10 +196,8 @@ def _own_names() -> frozenset[str]:
 
 
 @cache
-def other_names() -> Mapping[str, str]:
-    """What places, languages and, before them, things are called, and the name that stands for each."""
-    things = {own: others for group in read_things().values() for own, others in group.items()}
-    return {**_place_names(), **_by_name(things)}
+def _thing_names() -> Mapping[str, str]:
+    return _by_name({own: others for group in read_things().values() for own, others in group.items()})
 
 
 @cache

@@ -13,6 +13,7 @@ from hearth.memory.events.sqlite_log import SqliteLog
 from hearth.memory.ports import MemoryFilter
 from hearth.memory.reading import indexed
 from hearth.memory.stores.memory_long_term import MemoryLongTerm
+from hearth.memory.tiers.concepts import ConceptPolicy
 from hearth.memory.tiers.life import LifePolicy
 from hearth.memory.types import Memory
 from hearth.testing.embedder import ScriptedEmbedder
@@ -118,3 +119,27 @@ async def test_facts_that_are_looked_at_one_by_one_become_a_concept_too(
     made = [one for event in await sqlite_log.read() for one in await decider.handle([event])]
     (concept,) = [one.payload.memory for one in made]
     assert [one.id for one in concept.evidence] == [event.payload.memory.id for event in told]
+
+
+async def test_facts_that_are_told_while_it_decides_make_no_concept_early(
+    sqlite_log: SqliteLog, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are none of those that it looks at, and none that it had before."""
+    long_term = MemoryLongTerm(ScriptedEmbedder())
+    told = [memory(text, subject="Bilbo", id=f"{n:032x}") for n, text in enumerate(DOG)]
+    await sqlite_log.append(told[:3])
+    await long_term.upsert([await indexed(sqlite_log, event.payload.memory) for event in told[:3]])
+    policy = LifePolicy(concepts=ConceptPolicy(gain=1_000))
+    decider = ConceptDecider(
+        log=sqlite_log, long_term=long_term, clock=clock, policy=lambda tenant, agent, key: policy
+    )
+    count = sqlite_log.count_memories
+
+    async def counted(*args: Any, **more: Any) -> int:
+        found = await count(*args, **more)
+        await sqlite_log.append([memory("My dog Bilbo ate a shoe.", subject="Bilbo")])
+        return found
+
+    monkeypatch.setattr(sqlite_log, "count_memories", counted)
+    (first, *_) = await sqlite_log.read()
+    assert await decider.handle([first]) == []

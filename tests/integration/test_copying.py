@@ -496,7 +496,7 @@ asyncio.run(main(*sys.argv[1:]))
 EVENTS = 8_000
 BODY = 12_000
 """Characters of each memory; half as many bytes are left when it is compressed: 48 MB in all."""
-MOST_GROWN = 45
+MOST_GROWN = 60
 """Megabytes: less than the bodies alone would take."""
 
 

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -241,7 +242,13 @@ async def test_an_operator_moves_a_user_over_rest(tmp_path: Path, clock: ManualC
             headers = {"content-type": "application/octet-stream"}
             done = (await other.post("/import", content=file, headers=headers)).json()
             second = (await other.post("/import?user=carol", content=file, headers=headers)).json()
-        assert (done["user"], done["format"], done["added"]) == ("alice", "hearth", 257)
+        told = Counter(
+            one.kind for one in await there.engine.log.read(tenant="acme", user="alice", limit=1000)
+        )
+        assert (done["user"], done["format"], done["added"], told) == (
+            *("alice", "hearth", 257),
+            {"memory.added": 257},
+        )
         assert (second["user"], second["added"]) == ("carol", 257)
         for user in ("alice", "carol"):
             assert await there.engine.count_memories("acme", user) == 257
